@@ -19,14 +19,12 @@ from types import MethodType
 from numpy import ndarray as ndarray_
 from retrograd.core.dispatch cimport call
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.quick cimport tensors_of
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Dispatcher, Tensor, new_tensor, wants_grad
-from retrograd.core.thread_flags cimport run_flags, slow_path
+from retrograd.core.tensor cimport Dispatcher, Tensor
+from retrograd.core.thread_flags cimport slow_path
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
-from retrograd.core.recipe import QUICK_CHECKED as QUICK_CHECKED_, QUICK_FLOATS as QUICK_FLOATS_
 from retrograd.core.state import switches as switches_
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_, operators
@@ -89,7 +87,6 @@ cdef object Size = Size_
 cdef Dispatcher dispatcher = operators.dispatcher
 cdef type ndarray = ndarray_
 cdef int FLAG_SUBCLASS = FLAG_SUBCLASS_
-cdef int QUICK_CHECKED = QUICK_CHECKED_, QUICK_FLOATS = QUICK_FLOATS_
 cdef frozenset SYNONYMS = frozenset([synonym for names in KEYWORD_SYNONYMS.values() for synonym in names])
 
 
@@ -411,74 +408,8 @@ cdef object run(Form form, list bound):
     else:
         if op.meant is not None and switches.any_mode == 0 and op._ready:      # another name of an op
             op = op.meant
-        made = straight(op, bound) if op.quick and not op.is_inplace else None
-        if made is None:
-            made = call(op, bound)
+        made = call(op, bound)
     return tuple(<list>made) if type(made) is list else made
-
-
-cdef object straight(OpDef op, list bound):
-    """`quick.call_native` from bound arguments to the kernel without lists and tuples between; None if it is not for here."""
-    cdef PyObject *values[MOST]
-    cdef PyObject *value
-    cdef PyObject *native = <PyObject *>op.native
-    cdef Py_ssize_t i, count = len(bound)
-    cdef long flags = run_flags() if switches.any_mode else 0
-    cdef bint records = flags == 0 and (op.differentiable or op.composite)
-    cdef int kind
-    cdef list arrays, kept = None
-    if flags > 1 or native is Py_None or count > MOST:
-        return None
-    for i in range(count):
-        values[i] = PyList_GET_ITEM(<PyObject *>bound, i)
-    for i in op.dtype_args:
-        if values[i] is not Py_None:
-            return None
-    for i in op.tensor_args:
-        value = values[i]
-        if PyList_CheckExact(value):
-            arrays = arrays_of(<list>value, records, op.quick == QUICK_FLOATS)
-            if arrays is None:
-                return None
-            kept = [kept, arrays]
-            values[i] = <PyObject *>arrays
-            continue
-        if not is_tensor(value):
-            if value is not Py_None and op.quick == QUICK_FLOATS:
-                return None
-            continue
-        if (<Tensor>value)._flags or records and wants_grad(<Tensor>value):
-            return None
-        values[i] = <PyObject *>(<Tensor>value).array
-        if op.quick == QUICK_FLOATS and not is_real(values[i]):
-            return None
-    if op.quick == QUICK_CHECKED:
-        try:
-            op.check(*bound)
-        except Exception:              # which the layers raise, after what else is wrong
-            return None
-    for i in op.tensor_args:           # another thread may give a tensor other memory while the kernel runs
-        Py_INCREF(<object>values[i])
-    try:
-        made = PyObject_Vectorcall(native, values, count, NULL)
-    finally:
-        for i in op.tensor_args:
-            Py_DECREF(<object>values[i])
-    if type(made) is ndarray:
-        return new_tensor(made)
-    return None if made is None else tensors_of(op, made)
-
-
-cdef list arrays_of(list tensors, bint records, bint floats):
-    """The arrays of ordinary tensors that need no graph; None if one is another."""
-    cdef list made = []
-    for item in tensors:
-        if not is_tensor(<PyObject *>item) or (<Tensor>item)._flags or records and wants_grad(<Tensor>item):
-            return None
-        if floats and not is_real(<PyObject *>(<Tensor>item).array):
-            return None
-        made.append((<Tensor>item).array)
-    return made
 
 
 cdef object gathered(PyObject **args, Py_ssize_t first, Py_ssize_t given):

@@ -5,7 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.quick cimport call_native, passes, tensors_of, write_native
+from retrograd.core.quick cimport passes, quick_result, tensors_of, write_quick
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
@@ -16,6 +16,7 @@ cdef class Dispatch(Dispatcher)
 cdef Switches switches
 cdef Dispatch dispatcher
 cdef int FLAG_DUAL
+cdef object FLOAT32, FLOAT64
 
 @cython.locals(x=Array)
 cdef by_ufunc(OpDef op, Tensor a, b)
@@ -33,14 +34,16 @@ cdef class Dispatch(Dispatcher):
     cpdef counted(self, tensor)
     cpdef function(self, str name, args)
 
-@cython.locals(t=Tensor)
 cpdef call(OpDef op, args)
-cdef bint has_defaults(OpDef op, args) except -1
-cpdef call_plain(OpDef op, args)
+@cython.locals(t=Tensor, array=Array, values=list, arrays=list, mask=int, records=bint, floats=bint, k=Py_ssize_t, i=Py_ssize_t)
+cpdef call_ordinary(OpDef op, args)
+@cython.locals(t=Tensor, values=list, mask=int)
+cpdef call_general(OpDef op, args)
+@cython.locals(z=Array, out=Tensor, node=OpNode)
+cdef record_and_run(OpDef op, args, list values, int mask, bint floats)
 @cython.locals(target=Tensor)
 cpdef call_inplace(OpDef op, args)
-@cython.locals(z=Array, t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)
-cpdef call_general(OpDef op, args)
+cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_long(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)

@@ -19,6 +19,8 @@ from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import (
+    FLOAT32,
+    FLOAT64,
     check_overlap,
     compute_arrays,
     in_order,
@@ -27,7 +29,7 @@ from retrograd.core.kernels import (
 )
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
-from retrograd.core.quick import call_native, passes, tensors_of, write_native
+from retrograd.core.quick import passes, quick_result, tensors_of, write_quick
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
@@ -301,17 +303,7 @@ def call(op: Any, args: Any) -> Any:
             if made is not None:
                 return made
         return call_long(op, args)
-    for i in op.tensor_args:
-        value = args[i]
-        if isinstance(value, Tensor):
-            t = value
-            if t._flags:
-                return call_long(op, args)
-        elif op.has_lists and isinstance(value, (list, tuple)):
-            for item in value:
-                if isinstance(item, Tensor) and item._flags:
-                    return call_long(op, args)
-    return call_plain(op, args)
+    return call_ordinary(op, args)
 
 
 def call_operator(op: OpDef, args: Any) -> Any:
@@ -341,26 +333,121 @@ def call_number(op: OpDef, a: Any, b: Any) -> Any:
     return FUNCTIONS_BY_NAME["__binary__"](op, a, b)
 
 
-def call_plain(op: OpDef, args: Any) -> Any:
-    """Tensors that have nothing unusual about them: the fast path if this call fits it, else the general one."""
+def call_ordinary(op: Any, args: Any) -> Any:
+    """Run an op in a thread without modes: one pass over its tensors, then its node, its kernel and new tensors.
+
+    A tensor with flags takes the call to the slow path.
+    """
     if not op._ready:
         op.prepare()
-    if op.quick:
-        made = write_native(op, args) if op.is_inplace else call_native(op, args)
-        if made is not None:
-            return made
-    if op.shortcut and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
-        if op.shortcut == 1:
-            return dispatcher.unary(op, args[0])
-        if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
-            return dispatcher.binary(op, args[0], args[1])
-    if op.is_inplace and not op.composite:
+    if op.one_view:
+        t = args[0]
+        return call_view(op, args) if t._flags == 0 else call_long(op, args)
+    records = switches.any_mode == 0 or grad_enabled()
+    values = list(args)
+    mask = 0                              # bit i: the i-th of op.inputs needs a gradient
+    floats = True                         # all operands are tensors of float32 or float64
+    for k in range(len(op.tensor_args)):
+        i = op.tensor_args[k]
+        value = values[i]
+        if isinstance(value, Tensor):
+            t = value
+            if t._flags:
+                return call_long(op, args)
+            if records and (t._requires or (t._view is not None and t._view.base._requires)):
+                mask |= op.grad_bits[k]
+            array = t.array
+            if array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
+                floats = False
+            values[i] = array
+        elif isinstance(value, (list, tuple)):
+            arrays = []
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if t._flags:
+                        return call_long(op, args)
+                    if records and (t._requires or (t._view is not None and t._view.base._requires)):
+                        mask |= op.grad_bits[k]
+                    array = t.array
+                    if array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
+                        floats = False
+                    item = array
+                arrays.append(item)
+            values[i] = arrays
+        elif value is not None:
+            floats = False
+    if op.composite:
+        if op.quick and mask == 0:
+            made = quick_result(op, args, values, floats)
+            if made is not None:
+                return new_tensor(made) if type(made) is ndarray else tensors_of(op, made)
+        return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
+    if op.is_inplace:
+        if op.quick and mask == 0 and (not records or args[0]._view is None) and write_quick(op, args, values, floats):
+            return args[0]
         if op.writes_pair and list(args[2:]) == list(op.tail):
             if not op.functional._ready:
                 op.functional.prepare()
             return dispatcher.inplace(op, args[0], args[1])
         return call_inplace(op, args)
-    return call_general(op, args)
+    if op.shortcut and not op.quick and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
+        if op.shortcut == 1:
+            return dispatcher.unary(op, args[0])
+        if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            return dispatcher.binary(op, args[0], args[1])
+    return record_and_run(op, args, values, mask, floats)
+
+
+def call_general(op: Any, args: Any) -> Any:
+    """`call_ordinary` for tensors without flags whose op the fast path of two operands leaves to its kernel."""
+    if op.composite:
+        return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
+    values = list(args)
+    for i in op.tensor_args:
+        value = args[i]
+        if isinstance(value, Tensor):
+            t = value
+            values[i] = t.array
+    mask = gradient_mask(op, args) if op.differentiable and (switches.any_mode == 0 or grad_enabled()) else 0
+    return record_and_run(op, args, values, mask, False)
+
+
+def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> Any:
+    """Record an op if a gradient is wanted, run its kernel on `values` (`args` with arrays for tensors), wrap the results."""
+    if not op.simple or op.device_arg >= 0 and (args[op.device_arg] is not None or args[op.device_arg - 1] is not None):
+        return autograd(op, args)
+    if op.real_only and mask and takes_complex(op, args):
+        return autograd(op, args)
+    node = record(op, args, mask, False) if mask else None
+    made = quick_result(op, args, values, floats) if op.quick else None
+    if made is None:
+        made = run_kernel(op, args, values)
+    if op.multiple:
+        made = tensors_of(op, made)
+        if op.is_view:
+            view_results(op, args, made)
+        if node is not None:
+            finish(op, node, mask, made)
+        return made
+    z = made if type(made) is ndarray else np.asarray(made)
+    out = new_tensor(z)
+    if op.is_view and z is not values[0]:
+        if op.differentiable:              # a view of the first of several tensors
+            mark_view(op, args[1:], args[0], out)
+        else:
+            out._counter = counter_of(args[0])
+    if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
+        if op.real_only and z.dtype.kind == "c":
+            finish(op, node, mask, (out,))
+            return out
+        node._shape_ = z.shape
+        node._dtype_ = z.dtype
+        out._node = node
+        out._requires = True
+        if op.saves_result:
+            save_results(op, node, mask, (out,))
+    return out
 
 
 def call_inplace(op: OpDef, args: Any) -> Any:
@@ -383,69 +470,6 @@ def has_defaults(op: Any, args: Any) -> bool:
             return False
         i += 1
     return True
-
-
-def call_general(op: Any, args: Any) -> Any:
-    """Autograd and kernel in one, for tensors without flags while no mode is on."""
-    if op.composite:
-        return op.compute(*args) if op.meant is None else call_plain(op.meant, args)
-    if not op.simple or op.device_arg >= 0 and (args[op.device_arg] is not None or args[op.device_arg - 1] is not None):
-        return autograd(op, args)
-    if op.real_only and takes_complex(op, args):
-        return autograd(op, args)
-    if op.one_view:
-        return call_view(op, args)
-    values = list(args)
-    mask = 0
-    records = op.differentiable and (switches.any_mode == 0 or grad_enabled())
-    for i in op.tensor_args:
-        value = args[i]
-        if isinstance(value, Tensor):
-            t = value
-            values[i] = t.array
-        elif isinstance(value, list):
-            values[i] = [None if item is None else item.array for item in value]
-    if records:
-        bit = 1
-        for i in op.inputs:
-            value = args[i]
-            if isinstance(value, Tensor):
-                t = value
-                if t._requires or (t._view is not None and t._view.base._requires):
-                    mask |= bit
-            elif isinstance(value, list):
-                for item in value:
-                    if item is not None and wants_grad(item):
-                        mask |= bit
-                        break
-            bit <<= 1
-    node = record(op, args, mask, False) if mask else None
-    made = run_kernel(op, args, values)
-    if op.multiple:
-        made = tensors_of(op, made)
-        if op.is_view:
-            view_results(op, args, made)
-        if node is not None:
-            finish(op, node, mask, made)
-        return made
-    z = made if type(made) is ndarray else np.asarray(made)
-    out = new_tensor(z)
-    if op.is_view and z is not values[0]:
-        if op.differentiable:              # a view of the first of several tensors
-            mark_view(op, args[1:], args[0], out)
-        else:
-            out._counter = counter_of(args[0])
-    if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
-        if op.has_lists or op.real_only and z.dtype.kind == "c":
-            finish(op, node, mask, (out,))
-            return out
-        node._shape_ = z.shape
-        node._dtype_ = z.dtype
-        out._node = node
-        out._requires = True
-        if op.saves_result:
-            save_results(op, node, mask, (out,))
-    return out
 
 
 def takes_complex(op: Any, args: Any) -> bool:
@@ -669,8 +693,8 @@ def view_results(op: OpDef, args: Any, result: Any) -> None:
             t._flags |= FLAG_INFERENCE
         return
     if not op.differentiable:
-        result._flags &= ~FLAG_INFERENCE
         result._counter = counter_of(source)
+        result._flags &= ~FLAG_INFERENCE
         return
     if op.multiple:
         for i, t in enumerate(result):

@@ -10,6 +10,6 @@ cdef class OpDef:
     cdef public int out_arg, device_arg, shortcut, leading, flips, quick
     cdef public list short_plans, rules, declared_rules, saved_names, saved_outputs, saved_args, attr_names, attr_kinds
     cdef public dict plans
-    cdef public tuple constant, traits, tail, tensor_args, dtype_args, scalar_args, inputs
+    cdef public tuple constant, traits, tail, tensor_args, dtype_args, scalar_args, inputs, grad_bits
     cdef dict __dict__
     cpdef Plan plan(self, int mask)

@@ -177,13 +177,18 @@ class OpDef:
         compile_rules(self)
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
+        # For each of `tensor_args`, the bit that says in a mask that it needs a gradient; where it only matters whether any
+        # does, 1 for all.
+        bits = {argument: 1 << place for place, argument in enumerate(self.inputs)} if self.differentiable else {}
+        self.grad_bits: tuple[int, ...] = tuple([1 if self.composite or self.is_inplace else bits.get(i, 0)
+                                                 for i in self.tensor_args])
         if self.lower is not None or hasattr(self.kernel, "library"):
             for install in KERNEL_INSTALLERS:
                 install(self)
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no move to a device.
+        # Ops that `dispatch.call_ordinary` can run in one go: one result, nothing written, no lists, no move to a device.
         simple = not (self.is_inplace or self.is_out or self.kernel is None or self.vjp == NOT_IMPLEMENTED
                       or self.device_arg >= 0 and self.tensor_args and self.differentiable)
         self.one_view: bool = (simple and self.is_view and self.differentiable and tensors == 1 and not self.multiple

@@ -1,70 +1,70 @@
-"""Calls where nothing is recorded, straight to the compiled kernel of the op (`op.quick`, see recipe.py)."""
+"""Calls of an op's compiled kernel on the arrays of its arguments, without promotion (`op.quick`, see recipe.py)."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from retrograd.core.kernels import FLOAT32, FLOAT64
 from retrograd.core.opdef import OpDef
 from retrograd.core.recipe import QUICK_CHECKED, QUICK_FLOATS
-from retrograd.core.state import grad_enabled, switches
-from retrograd.core.tensor import Tensor, bump, new_tensor
+from retrograd.core.tensor import bump, new_tensor
 
 ndarray = np.ndarray
 
 
-def call_native(op: Any, args: Any) -> Any:
-    """What the op's compiled kernel makes of ordinary tensors where nothing is recorded; None if it is for the general way."""
-    native = op.native
-    values = list(args)
-    if native is None or not quick_arrays(op, values, (op.differentiable or op.composite) and (
-            switches.any_mode == 0 or grad_enabled())):
-        return None
-    if op.quick == QUICK_CHECKED and not passes(op, args):
-        return None
-    for i in op.dtype_args:
-        if values[i] is not None:
-            values[i] = values[i].numpy
-    made = native(*values)
-    if type(made) is ndarray:
-        return new_tensor(made)
-    return None if made is None else tensors_of(op, made)
+def quick_result(op: Any, args: Any, values: Any, floats: bool) -> Any:
+    """What the compiled kernel makes of `values`, the arguments with arrays for tensors; None if it does not take them.
 
-
-def write_native(op: Any, args: Any) -> Any:
-    """The target of an in-place op after its compiled kernel has written to it; None if it is for the general way."""
-    target = args[0]
-    values = list(args)
-    records = switches.any_mode == 0 or grad_enabled()
-    if records and target._view is not None or not quick_arrays(op, values, records):
+    `floats` says that all operands are tensors of float32 or float64.
+    """
+    if op.native is None:
         return None
-    x = target.array
-    if not x.flags.c_contiguous or op.quick == QUICK_CHECKED and not passes(op, args):
-        return None
-    for i in op.dtype_args:
-        if values[i] is not None:
+    if op.quick == QUICK_FLOATS:
+        if not floats:
             return None
+    elif op.quick == QUICK_CHECKED and not passes(op, args):
+        return None
+    for i in op.dtype_args:
+        if values[i] is not None:
+            given = list(values)
+            for k in op.dtype_args:
+                if given[k] is not None:
+                    given[k] = given[k].numpy
+            return op.native(*given)
+    return op.native(*values)
+
+
+def write_quick(op: Any, args: Any, values: Any, floats: bool) -> bool:
+    """Let the compiled kernel write to the target of an in-place op that is not recorded; False if it does not take it."""
+    target = args[0]
+    x = target.array
+    if not x.flags.c_contiguous or op.quick == QUICK_FLOATS and not floats:
+        return False
+    if op.quick == QUICK_CHECKED and not passes(op, args):
+        return False
+    for i in op.dtype_args:
+        if values[i] is not None:
+            return False
     for i in op.tensor_args:
         value = values[i]
         if type(value) is ndarray:
             y = value
             if y is not x and (y.base is not None or x.base is not None):
-                return None
+                return False
     native = op.pure.native
     if native is None:
-        return None
+        return False
     into = getattr(native, "into", None)
     if into is None or into(x, *values) is None:
         made = native(*values)
         if type(made) is not ndarray:
-            return None
+            return False
         y = made
         if y.dtype is not x.dtype or y.shape != x.shape:
-            return None
+            return False
         x[...] = y
     bump(target)
-    return target
+    return True
 
 
 def passes(op: OpDef, args: Any) -> bool:
@@ -73,37 +73,6 @@ def passes(op: OpDef, args: Any) -> bool:
         op.check(*args)
     except Exception:
         return False
-    return True
-
-
-def quick_arrays(op: Any, values: Any, records: bool) -> bool:
-    """Put arrays in the place of the tensors in `values`; False if one of them has to be recorded or looked at."""
-    floats = op.quick == QUICK_FLOATS
-    for i in op.tensor_args:
-        value = values[i]
-        if isinstance(value, Tensor):
-            t = value
-            if records and (t._requires or (t._view is not None and t._view.base._requires)):
-                return False
-            array = t.array
-            if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
-                return False
-            values[i] = array
-        elif type(value) is list:
-            arrays = []
-            for item in value:
-                if not isinstance(item, Tensor):
-                    return False
-                t = item
-                if records and (t._requires or (t._view is not None and t._view.base._requires)):
-                    return False
-                array = t.array
-                if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
-                    return False
-                arrays.append(array)
-            values[i] = arrays
-        elif value is not None and floats:
-            return False
     return True
 
 

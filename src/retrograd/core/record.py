@@ -139,10 +139,10 @@ def unpack_fast(node: Node, slot: int) -> Any:
         return unpack_slot(node, slot)
     if type(node._saved_[slot]) is ndarray:
         return restore_array(node._saved_[slot], node, node._op_.saved_outputs[slot])
-    if type(node._saved_[slot]) is Tensor:
+    if isinstance(node._saved_[slot], Tensor):
         t = node._saved_[slot]
         counter = t._counter
-        if (counter is None or (node._versions_ is None and counter.n == 0)) and t._extra is None and not (
+        if t._flags == 0 and (counter is None or (node._versions_ is None and counter.n == 0)) and t._extra is None and not (
                 node._op_.saves_result and node._op_.saved_outputs[slot] >= 0):
             return t
     return unpack_slot(node, slot)
@@ -263,13 +263,24 @@ def saved_property(name: str) -> property:
 
 
 # ---- recording
-def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
-    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient."""
+def new_node(op: OpDef) -> Any:
+    """A node of `op` without edges, without the cost of `Node.__init__`, since every recorded op creates one."""
     cls = op._node_class
     if cls is None:
         cls = node_class(op)
-    node = cls()
+    node = OpNode.__new__(cls)
+    sequence.n += 1
+    node._seq_ = sequence.n
+    node._count_ = 1
+    node._nrs_ = node._shape_ = node._dtype_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = None
+    node._hooks_ = node._metadata_ = None
     node._op_ = op
+    return node
+
+
+def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
+    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient."""
+    node = new_node(op)
     if op.has_lists:
         record_lists(op, args, node)
         if switches.any_mode and tls.origins:
@@ -278,12 +289,10 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     plan = op.plans.get(mask)
     if plan is None:
         plan = op.plan(mask)
-    nexts = []
-    i = 0
-    for arg in op.inputs:
-        n = None
+    nexts = [None] * len(op.inputs)
+    for i in range(len(op.inputs)):
         if mask >> i & 1:
-            source = args[arg]
+            source = args[op.inputs[i]]
             n = source._node
             if n is None or source._view is not None:
                 n = edge_from(node, source)
@@ -291,22 +300,24 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
                 if node._nrs_ is None:
                     node._nrs_ = [0] * len(op.inputs)
                 node._nrs_[i] = source._nr
-        nexts.append(n)
-        i += 1
-    node._next_ = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
+            nexts[i] = n
+    node._next_ = tuple(nexts) if op.vjp is not NOT_IMPLEMENTED or op.node_name != "NotImplemented" else tuple(
+        [n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
-        node._saved_ = [None] * len(op.saved_names)
-        plain = switches.any_mode == 0 or run_flags() <= 1
+        saved = node._saved_ = [None] * len(op.saved_names)
+        unhooked = switches.any_mode == 0 or run_flags() <= 1
         for slot, arg in plan.inputs:
-            t = args[arg]
+            value = args[arg]
             if inplace and arg == 0:
-                t = t.clone() if not t._flags & ~(FLAG_DUAL | FLAG_WRAPPER) else t.detach().clone()
-            if plain and type(t) is Tensor and t._flags == 0:
-                if t._counter is not None:
-                    note_version(node, slot, t)
-                node._saved_[slot] = t
-            else:
-                save_input(node, slot, t)
+                value = value.clone() if not value._flags & ~(FLAG_DUAL | FLAG_WRAPPER) else value.detach().clone()
+            if unhooked and isinstance(value, Tensor):
+                t = value
+                if t._flags == 0:
+                    if t._counter is not None:
+                        note_version(node, slot, t)
+                    saved[slot] = value
+                    continue
+            save_input(node, slot, value)
     if plan.attrs:
         values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
@@ -319,18 +330,10 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
 
 def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
     """`record` for the fast path: one or two tensors without flags (`b` may be a number)."""
-    cls = op._node_class
-    if cls is None:
-        cls = node_class(op)
     plan = op.short_plans[mask]
     if plan is None:
         plan = op.short_plans[mask] = make_short_plan(op, mask)
-    node = cls.__new__(cls)               # without __init__: a call saved
-    sequence.n += 1
-    node._seq_ = sequence.n
-    node._count_ = 1
-    node._nrs_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = node._hooks_ = node._metadata_ = None
-    node._op_ = op
+    node = new_node(op)
     first = second = None
     nr = 0
     if mask & 1:
@@ -379,7 +382,7 @@ def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
     return node
 
 
-def record_lists(op: Any, args: Any, node: Node) -> None:
+def record_lists(op: Any, args: Any, node: Any) -> None:
     """Edges and saved values of an op with lists of tensors among its inputs."""
     inputs: list[Any] = []
     starts, counts = [], []
@@ -392,19 +395,29 @@ def record_lists(op: Any, args: Any, node: Node) -> None:
         else:
             counts.append(-1)
             inputs.append(value)
-    nexts = [edge_from(node, t) if isinstance(t, Tensor) else None for t in inputs]
+    nexts = [None] * len(inputs)
+    for i in range(len(inputs)):
+        if isinstance(inputs[i], Tensor):
+            source = inputs[i]
+            n = source._node
+            if n is None or source._view is not None:
+                n = edge_from(node, source)
+            nexts[i] = n
+            if source._nr and n is not None:
+                if node._nrs_ is None:
+                    node._nrs_ = [0] * len(inputs)
+                node._nrs_[i] = source._nr
     node._next_ = tuple(nexts)
-    if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
-        node._nrs_ = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
     plan = op.plan((1 << len(op.inputs)) - 1)
     if plan.inputs or plan.outputs:
         node._saved_ = [None] * len(op.saved_names)
         for slot, arg in plan.inputs:
             save_input(node, slot, args[arg])
-    attrs = [None] * len(op.attr_names)
+    attrs: list[Any] = [None] * len(op.attr_names)
     for slot, kind, arg, extra in plan.attrs:
         attrs[slot] = attribute_value(kind, args[arg], extra)
-    node._attrs_ = (*attrs, (starts, counts))
+    attrs.append((starts, counts))
+    node._attrs_ = tuple(attrs)
 
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:

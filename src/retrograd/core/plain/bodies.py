@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import call, call_plain, make_view
+from retrograd.core.dispatch import call, call_ordinary, make_view
 from retrograd.core.kernels import run_kernel
 from retrograd.core.plain.operators import COMMON, new_text
 from retrograd.core.record import dropped, finish, record, save_results
@@ -19,7 +19,7 @@ from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 ASK = object()                 # the schemas and the layers are to take this call
 
 SPACE: dict[str, Any] = dict(
-    COMMON, ASK=ASK, np=np, call=call, call_plain=call_plain, make_view=make_view, run_kernel=run_kernel, record=record,
+    COMMON, ASK=ASK, np=np, call=call, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
 )
 
@@ -55,7 +55,7 @@ class Body:
             return self.ORDINARY + self.returning(f"call(op, [{self.values}])")
         if not op.simple or op.is_view and not op.one_view or self.names_device() or not all(
                 [issubclass(self.types[i], (Tensor, list)) for i in self.tensors]):      # a number is no array
-            return self.ORDINARY + self.returning(f"call_plain(op, [{self.values}])")
+            return self.ORDINARY + self.returning(f"call_ordinary(op, [{self.values}])")
         return self.view() if op.one_view else self.several() if op.multiple else self.single()
 
     def returning(self, made: str) -> str:

@@ -18,6 +18,7 @@ from retrograd.ops import late
 from retrograd.ops.create.factories import as_element
 from retrograd.ops.memory.copy import clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
+from retrograd.ops.shared.dtype_checks import proven
 from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, will_differentiate, wrap_dim, wrap_dims
 from retrograd.ops.shared.reductions import lacking
 from retrograd.ops.shared.triangles import lower_part, upper_part
@@ -131,7 +132,7 @@ def refuse_none(tensors: Any, dim: int) -> None:
 cat = defop(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
-    kernel=cat_kernel, promote="common", check=refuse_none,
+    kernel=cat_kernel, promote="common", check=proven(refuse_none),
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
     pattern="moves",
 )
@@ -175,7 +176,7 @@ def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
 stack = defop(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
-    kernel=stack_kernel, promote="common", check=refuse_empty_stack,
+    kernel=stack_kernel, promote="common", check=proven(refuse_empty_stack),
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack", autocast="widest",
     pattern="moves",
 )
