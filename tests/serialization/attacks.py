@@ -186,6 +186,15 @@ PROGRAMS: dict[str, bytes] = {
     "a list's copies as sets": numbers_list + b"\x85" + put(2) + SET + put(3) + (get(3) + get(2) + b"R") * 20000,
     "a string's copies as bytes": name("_codecs", "encode") + put(3) + several(text("a" * 50000), text("latin1")) + put(2) + (
         get(3) + get(2) + b"R") * 20000,
+    "a generator's endless state": call(name("torch._C", "Generator")) + several(
+        number(1), NONE, tensor(several(number(2 ** 28)), several(number(0)), memory=storage("ByteStorage"))) + b"b",
+    "a copy of one number repeated": call(
+        name("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"), tensor(several(number(2 ** 26)), several(number(0))),
+        name("torch", "float64"), text("cpu"), FALSE),
+    "a copy of a parameter of one number repeated": call(
+        name("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"),
+        call(PARAMETER, tensor(several(number(2 ** 26)), several(number(0))), FALSE, call(ORDERED)),
+        name("torch", "float64"), text("cpu"), FALSE),
     "many generators": name("torch._C", "Generator") + put(3) + EMPTY + put(2) + (get(3) + get(2) + b"R") * 20000,
     "an attribute's copies": call(ORDERED) + put(1) + b"}(" + b"".join([text(f"k{i}") + NONE for i in range(2000)]) + b"u"
                              + put(2) + (get(1) + get(2) + b"b") * 20000,

@@ -149,6 +149,12 @@ def make_sparse(args: tuple[Any, ...], reader: Reader) -> Any:
     return rebuild.rebuild_sparse(*args)
 
 
+def make_on_device(args: tuple[Any, ...], reader: Reader) -> Any:
+    """A copy of a tensor, which may repeat few bytes of the file many times."""
+    reader.charge(8 + (args[0].array.size if args and isinstance(args[0], Tensor) and args[0].array is not None else 0))
+    return rebuild.rebuild_on_device(*args)
+
+
 def make_nested(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Reader], Any]:
     """Nested tensors take time and memory for every part."""
     def call(args: tuple[Any, ...], reader: Reader) -> Any:
@@ -237,7 +243,7 @@ MAKERS: list[tuple[Any, Callable[[tuple[Any, ...], Reader], Any]]] = [
     (complex, make_complex), (encode, make_encoded), (Size, make_size), (device, make_device),
     (generators.Generator, make_generator), (get_layout, made_by(get_layout)),
     *[(function, made_by(function)) for function in REBUILDS],
-    (rebuild.rebuild_sparse, make_sparse), (rebuild.rebuild_meta, make_meta),
+    (rebuild.rebuild_sparse, make_sparse), (rebuild.rebuild_meta, make_meta), (rebuild.rebuild_on_device, make_on_device),
     *[(function, make_nested(function)) for function in (rebuild.rebuild_jagged, rebuild.rebuild_nested)],
     (rebuild.rebuild_parameter_with_state, make_parameter_with_state), (rebuild.rebuild_from_type, make_of_type),
 ]

@@ -26,6 +26,7 @@ from retrograd.storage import TypedStorage, UntypedStorage
 PACKAGE = "retrograd"
 MAX_DIMS = 64               # NumPy's limit
 LIMIT = 2 ** 63
+GENERATOR_BYTES = 5056      # the state of a random generator, seed and all
 
 
 def public(name: str) -> Any:
@@ -296,6 +297,8 @@ def set_generator(generator: Any, state: Any) -> None:
     """The state of a generator: its seed, its offset (None on the cpu), and all of it as bytes."""
     if type(state) is not tuple or len(state) != 3 or type(state[2]) is not Tensor or state[2].dtype is not dtypes.uint8:
         raise UnpicklingError("the state of a generator must be a seed, an offset and a tensor of bytes")
+    if state[2].array.size != GENERATOR_BYTES:                  # before it is copied: it may repeat one byte without end
+        raise UnpicklingError(f"the state of a generator must have {GENERATOR_BYTES} bytes, not {state[2].array.size}")
     try:
         PlainGenerator.set_state(generator, np.ascontiguousarray(state[2].array))
     except (RuntimeError, TypeError, ValueError) as error:
