@@ -553,3 +553,23 @@ def test_threads_go_backward_at_the_same_time() -> None:
         assert compiled_autograd.is_enabled() and not compiled_autograd.in_region()
     assert {k: [round(n / k, 4) for n in found] for k, found in results.items()} == {
         k: [round(n, 4) for n in expected] for k in range(1, 5)}
+
+
+def test_nan_outputs_are_named_by_their_nodes() -> None:
+    t = torch.zeros(2, requires_grad=True)
+    names: list[str] = []
+
+    def keep_names(module: Any) -> Any:
+        names.extend([str(node) for node in module.graph.output_node().args[0]])
+        return module
+    with pytest.warns(UserWarning, match="Anomaly"), torch.autograd.detect_anomaly(), compiled_autograd.enable(
+            keep_names), pytest.raises(RuntimeError) as raised:
+        torch.autograd.grad((t.sqrt() * 0).sum(), t)
+    assert str(raised.value) == f"Compiled Autograd returned NaN gradients for output nodes: {names[0]}."
+
+
+def test_only_fullgraph_can_be_overridden() -> None:
+    with config.patch(compiled_autograd=True, compiled_autograd_kwargs_override={"dynamic": True}):
+        f = torch.compile(lambda t: t.sin().sum().backward(), backend="eager")
+        with pytest.raises(AssertionError, match="Only `fullgraph` kwarg override is supported for now"):
+            f(torch.ones(2, requires_grad=True))

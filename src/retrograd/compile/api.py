@@ -159,7 +159,10 @@ class Program:
         if not self.compiled_autograd or compiled_autograd.in_region():
             return nullcontext()
         dynamic = self.dynamic if self.dynamic is not None else not state.config.assume_static_by_default
-        fullgraph = state.config.compiled_autograd_kwargs_override.get("fullgraph", self.fullgraph)
+        override = state.config.compiled_autograd_kwargs_override
+        if override.keys() - {"fullgraph"}:
+            raise AssertionError(f"Only `fullgraph` kwarg override is supported for now, but got {override.keys()}")
+        fullgraph = override.get("fullgraph", self.fullgraph)
         return compiled_autograd.enable(backward_compiler(self.backend, fullgraph, self.dynamic), dynamic,
                                         ignore_active_disable_ctx=False)
 
@@ -320,7 +323,6 @@ def backward_compiler(backend: Any, fullgraph: bool, dynamic: bool | None) -> Ca
     key = (backend, fullgraph, dynamic)
     if key not in compilers:
         def compile_backward(module: GraphModule) -> Any:
-            state.counters["compiled_autograd"]["compiles"] += 1
             return compiled(module, backend, fullgraph, dynamic, None)
         compilers[key] = compile_backward
     return compilers[key]

@@ -219,7 +219,8 @@ class Collector:
         elif isinstance(node, BackwardCFunction):
             call.kind = "function"
             if getattr(node._forward_cls, "boxed_grads_call", False):
-                raise RuntimeError(f"boxed_grads_call=True on {name_of(node)} is not supported with compiled autograd. ")
+                raise RuntimeError(f"boxed_grads_call=True on {node._forward_cls.__name__} is not supported with compiled "
+                                   "autograd. ")
             call.me = self.opaque(node)
             call.saved = [self.saved_item(node, item) for item in node._raw_saved_tensors]
         else:

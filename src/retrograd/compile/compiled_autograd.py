@@ -34,7 +34,7 @@ TURN_OFF = ("You can turn off compiled autograd by either:\n"
             "2. Wrapping the unsupported autograd call in the torch._dynamo.compiled_autograd._disable() context manager.\n"
             "3. Setting torch._dynamo.config.compiled_autograd=False for the torch.compile call containing the unsupported "
             "autograd call.\n4. Setting torch._dynamo.config.compiled_autograd=False at the start of the program.")
-NESTED = ("Trying to run compiled autograd within another compiled autograd call, this is not supported yet. " + TURN_OFF)
+NESTED = "Trying to run compiled autograd within another compiled autograd call, this is not supported yet. \n" + TURN_OFF
 
 TRACED = "TRACED GRAPH\n ===== Compiled autograd graph =====\n %s"
 
@@ -44,6 +44,7 @@ class Entry:
 
     def __init__(self, compiled: Callable[..., Any], module: Any, sizes: list[int | None], number: int) -> None:
         self.compiled, self.module, self.number = compiled, module, number
+        self.outputs = list(module.graph.output_node().args[0])      # the nodes whose values it returns
         self.sizes = sizes                        # the required sizes; None for any
         self.hits = 0
 
@@ -175,7 +176,7 @@ def reset() -> None:
     """Switch it off and forget all compiled passes."""
     global COMPILE_COUNTER, compiled_autograd_enabled
     if ours.running is not None:
-        raise AssertionError("reset() should not be called inside of a compiled autograd region")
+        raise AssertionError("Cannot reset while in_compiled_autograd_region is True")
     set_compiler(None, False)
     compiled_autograd_enabled = False
     ours.depth = 0
@@ -338,17 +339,16 @@ def execute(entry: Entry, collector: Collector) -> Any:
     finally:
         ours.running = None
         set_compiler(*before)
-    check_nans(watched, results or [])
+    if check:
+        check_nans(watched, results or [], entry.outputs)
     return results or []
 
 
-def check_nans(watched: list[Any], results: Any) -> None:
-    if not watched and not (tls.anomaly and tls.check_nan):
-        return
+def check_nans(watched: list[Any], results: Any, names: Any) -> None:
     bad = [f"inputs[{ref.number}]" for ref, leaf in watched if leaf._grad is not None and has_nan(leaf._grad)]
     if bad:
         raise RuntimeError(f"Compiled Autograd returned NaN gradients for parameters: {','.join(bad)}.")
-    bad = [f"outputs[{i}]" for i, grad in enumerate(results) if grad is not None and has_nan(grad)]
+    bad = [str(name) for name, grad in zip(names, results, strict=True) if grad is not None and has_nan(grad)]
     if bad:
         raise RuntimeError(f"Compiled Autograd returned NaN gradients for output nodes: {','.join(bad)}.")
 
