@@ -5,15 +5,24 @@ from typing import Any
 
 import retrograd as torch
 from retrograd.core.api import overridable
+from retrograd.core.schema import Schema
 
 __all__ = ["gru", "lstm", "rnn_relu", "rnn_tanh"]
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-def seen(function: Any) -> Any:
-    """Let subclasses and modes see calls of a function."""
-    return overridable(function, function.__name__)
+SETTINGS = "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+
+
+def seen(state: str) -> Any:
+    """Let subclasses and modes see calls of a function, and bind them: to padded data, or to packed data with batch sizes."""
+    def decorate(function: Any) -> Any:
+        name = function.__name__
+        forms = [Schema(f"{name}.input(Tensor input, {state} hx, Tensor[] params, {SETTINGS}, bool batch_first) -> Tensor"),
+                 Schema(f"{name}.data(Tensor data, Tensor batch_sizes, {state} hx, Tensor[] params, {SETTINGS}) -> Tensor")]
+        return overridable(function, name, schemas=forms)
+    return decorate
 
 
 def run(kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -40,25 +49,25 @@ def is_params(args: tuple[Any, ...]) -> bool:
     return isinstance(args[2], (list, tuple)) and isinstance(args[3], bool)
 
 
-@seen
+@seen("Tensor[]")
 def lstm(*args: Any) -> Any:
     """The outputs of an LSTM, its last hidden state and its last cell state."""
     return run("LSTM", args, {})
 
 
-@seen
+@seen("Tensor")
 def gru(*args: Any) -> Any:
     """The outputs of a GRU and its last hidden state."""
     return run("GRU", args, {})
 
 
-@seen
+@seen("Tensor")
 def rnn_tanh(*args: Any) -> Any:
     """The outputs of a recurrent network with tanh, and its last hidden state."""
     return run("RNN", args, {})
 
 
-@seen
+@seen("Tensor")
 def rnn_relu(*args: Any) -> Any:
     """The outputs of a recurrent network with relu, and its last hidden state."""
     return run("RNN", args, {"nonlinearity": "relu"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.api import declared
 from retrograd.masked.sparse import reduce_sparse
 from retrograd.ops.sparse.compressed_construct import check_order
 
@@ -28,6 +29,7 @@ def _sparse_sum(self: Any, dim: Any = None, *, dtype: Any = None) -> Any:
     return torch.sparse.sum(self, dim=dim, dtype=dtype)
 
 
+@declared("native_norm(Tensor self, Scalar p=2) -> Tensor")
 def native_norm(input: Any, p: float = 2) -> Any:
     """The norm of the entries of a sparse tensor.
 

@@ -25,7 +25,7 @@ REMOVED = {
 }
 
 
-@expose(plain=False)
+@expose(plain=False, schema="to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
 def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Any:
     """The parts of a nested tensor side by side, filled up with `padding`.
 
@@ -128,7 +128,7 @@ def _is_zerotensor(self: Tensor) -> bool:
     return False
 
 
-@expose(name="is_distributed")
+@expose(name="is_distributed", schema="is_distributed(Tensor self) -> bool")
 def is_distributed(self: Tensor) -> bool:
     """Whether a tensor is spread over several processes; none is."""
     return False

@@ -618,3 +618,21 @@ def test_a_leaf_frozen_and_freed_again_gets_its_gradient() -> None:
     x.requires_grad_(True)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("fn", [lambda x: x * x, lambda x: x.exp(), lambda x: x.prod()])
+def test_freed_saved_tensors_are_an_error_without_incoming_gradients_too(fn: Any) -> None:
+    class Nothing(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None
+
+    y = fn(torch.ones(3, requires_grad=True))
+    Nothing.apply(y).sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        Nothing.apply(y + 1).sum().backward()

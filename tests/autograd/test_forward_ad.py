@@ -482,3 +482,15 @@ def test_tangent_that_requires_grad_makes_no_cycle() -> None:
             assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_integer_targets_of_writes_have_no_tangent(dtype: Any) -> None:
+    with fw.dual_level():
+        dual = fw.make_dual(torch.ones(2), torch.full((2,), 3.0))
+        target = torch.zeros(2, dtype=dtype)
+        target.copy_(dual)
+        other = torch.zeros(2, dtype=dtype)
+        other.view(-1)[:1].copy_(dual[:1])
+        assert fw.unpack_dual(target).tangent is None and fw.unpack_dual(other).tangent is None
+        assert target.tolist() == [1, 1] and other.tolist() == [1, 0]

@@ -108,3 +108,19 @@ def test_memory_that_several_elements_share_is_not_assigned_to(index: Any) -> No
 def test_calls_that_do_not_fit_are_refused_under_the_public_name(call: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         call(torch.ones(2))
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda x: torch.conv_tbc("a", x, x), r"conv_tbc\(\): argument 'input' \(position 1\) must be Tensor, not str"),
+    (lambda x: torch.conv_tbc(x, x), r'conv_tbc\(\) missing 1 required positional arguments: "bias"'),
+    (lambda x: torch.sspaddmm(x, x, 3), r"sspaddmm\(\): argument 'mat2' \(position 3\) must be Tensor, not int"),
+    (lambda x: x.sparse_resize_(None, 1, 1), r"sparse_resize_\(\): argument 'size' \(position 1\) must be tuple of ints, not "),
+    (lambda x: torch.istft(x, "a"), r"istft\(\): argument 'n_fft' \(position 2\) must be int, not str"),
+    (lambda x: torch.lstm(x, 1, x, x), r"lstm\(\) received an invalid combination of arguments - got \(Tensor, int, Tensor"),
+    (lambda x: torch.native_norm(x, "a"), r"native_norm\(\): argument 'p' \(position 2\) must be Number, not str"),
+    (lambda x: x.is_contiguous(1), r"is_contiguous\(\) takes .* positional argument"),
+    (lambda x: torch.linalg.solve_triangular(x, x, x), r"linalg_solve_triangular\(\) takes from 3 to 2 positional arguments"),
+])
+def test_functions_written_in_python_refuse_wrong_arguments_as_ops_do(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(torch.ones(2, 2))

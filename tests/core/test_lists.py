@@ -74,3 +74,11 @@ def test_a_parameter_that_comes_twice_is_not_put_into_lists():
     param = torch.nn.Parameter(torch.ones(2))
     param.grad = torch.ones(2)
     assert gradient_lists([param, param], 100) is None
+
+
+@pytest.mark.parametrize(("name", "results"), [("_foreach_mul_", [12.25, 12.25]), ("_foreach_div_", [1.0, 1.0])])
+def test_a_0d_operand_that_is_written_is_read_again(name, results):
+    scale = torch.tensor(3.5)
+    targets = [scale, torch.ones(2)]
+    getattr(torch, name)(targets, scale)
+    assert [t.reshape(-1)[0].item() for t in targets] == results

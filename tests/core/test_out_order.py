@@ -9,6 +9,7 @@ import retrograd as torch
 
 leaf = torch.ones(2, 2, requires_grad=True)
 plain = torch.ones(2, 2)
+wide = torch.ones(2, dtype=torch.float64)
 expanded = torch.ones(1, 3).expand(3, 3)
 
 
@@ -26,9 +27,22 @@ expanded = torch.ones(1, 3).expand(3, 3)
     (lambda: torch.any(plain, 5, out=torch.ones(2)), "any only supports bool tensor"),        # dtypes, then dimensions
     (lambda: torch.cummax(plain, 5, out=(plain, plain)), "expected scalar_type Long"),
     (lambda: torch.frexp(plain.long(), out=(plain, plain)), "only supports floating-point"),
+    (lambda: torch.gather(plain, 0, torch.tensor([0]), out=wide), "Expected out tensor to have dtype float"),
+    (lambda: torch.gather(plain, 5, torch.tensor([0]), out=wide), "Dimension out of range"),
+    (lambda: torch.index_copy(plain, 0, torch.tensor([0]), plain, out=wide), "Expected out tensor to have dtype float"),
+    (lambda: torch.amax(plain, 5, out=wide), "Expected the dtype for input and out to match"),
+    (lambda: torch.renorm(plain, 2, 5, 1.0, out=wide), "Expected out tensor to have dtype float"),
+    (lambda: torch.mode(plain, 5, out=(plain, wide)), "expected scalar type 'Long' but got 'Double' for indices output"),
+    (lambda: torch.cat([plain, torch.ones(5)], out=plain.long()), "input types can't be cast"),
+    (lambda: torch.cat([plain, plain], 5, out=plain.long()), "Dimension out of range"),
+    (lambda: torch.neg(expanded > 0, out=expanded[0] > 0), "Negation, the `-` operator, on a bool tensor"),
+    (lambda: torch.softmax(plain.long(), 0, out=wide), "Expected out tensor to have dtype long int, but got double"),
+    (lambda: torch.min(plain, 0, out=(torch.empty(0), torch.ones(2, requires_grad=True))),
+     "Expected out tensor to have dtype long int"),                   # an index has no gradient
+    (lambda: torch.norm(plain, 2, 0, out=wide), "Expected out tensor to have dtype float, but got double"),
 ])
 def test_first_refusal_is_pytorchs(call: Any, said: str) -> None:
-    with pytest.raises((RuntimeError, NotImplementedError), match=said.replace("(", r"\(")):
+    with pytest.raises((RuntimeError, IndexError, TypeError), match=said.replace("(", r"\(")):
         call()
 
 

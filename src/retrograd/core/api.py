@@ -12,6 +12,7 @@ nothing.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from retrograd.core import convert, documentation, overload
@@ -22,6 +23,7 @@ from retrograd.core.dtypes import as_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, Packet, find_packet, load
 from retrograd.core.recipe import Binding
+from retrograd.core.schema import Schema
 from retrograd.core.signatures import signature_of
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
@@ -253,29 +255,36 @@ def wants_call(values: Any) -> bool:
 
 
 def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True,
-           written_out: Any = None, seen: bool = True) -> Any:
+           written_out: Any = None, seen: bool = True, schema: str | tuple[str, ...] = ()) -> Any:
     """Publish a Python function written in terms of ops as torch.<name> (`plain`) and Tensor.<name> (`method`).
     `written_out` normalises the arguments for `__torch_function__`; with `seen=False` the function skips that protocol.
+    With a `schema`, or several, the arguments are bound and checked as those of ops are.
     """
     def register(fn: Any) -> Any:
         public = name or fn.__name__
+        forms = [Schema(text) for text in ((schema,) if isinstance(schema, str) else schema)]
         if not seen:
             fn.__name__ = fn.__qualname__ = public
             fn.__module__ = "torch"
             EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public] = fn
             return fn
         if method:
-            FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public, is_method=True)
+            FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public, is_method=True, schemas=forms)
         if plain or not method:
-            FUNCTIONS_BY_NAME[public] = overridable(fn, public, written_out=written_out)
+            FUNCTIONS_BY_NAME[public] = overridable(fn, public, written_out=written_out, schemas=forms)
         if plain:
             EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public]
         return fn
     return register if function is None else register(function)
 
 
-def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None, is_method: bool = False) -> Any:
+def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None, is_method: bool = False,
+                schemas: Any = ()) -> Any:
     """A function of tensors that modes, subclasses and tensor-like objects can override."""
+    documented = fn
+    if schemas:
+        fn = bound_by(schemas, fn, public, is_method)
+
     def function(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
             return hooks.torch_function(function, args if written_out is None else written_out(args), kwargs)
@@ -291,9 +300,25 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
                 raise
             raise TypeError(words) from None
     function.__name__ = function.__qualname__ = public
-    function.__doc__, function.__module__ = fn.__doc__, module
-    function.__wrapped__ = fn
+    function.__doc__, function.__module__ = documented.__doc__, module
+    function.__wrapped__ = documented
     return function
+
+
+def declared(text: str) -> Any:
+    """Bind the calls of a function that takes no part in the protocol of subclasses by a schema."""
+    schema = Schema(text)
+    return lambda fn: functools.wraps(fn)(bound_by([schema], fn, schema.name))
+
+
+def bound_by(schemas: Any, fn: Any, public: str, is_method: bool = False) -> Any:
+    """`fn` with its arguments bound and converted by the first of the schemas that fits, or PyTorch's TypeError."""
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        index, bound = resolve(public, schemas, args, kwargs, is_method)
+        params = schemas[index].params
+        placed = sum([not p.kwarg_only for p in params])
+        return fn(*bound[:placed], **{p.name: value for p, value in zip(params[placed:], bound[placed:], strict=True)})
+    return checked
 
 
 def unbound(error: Any, fn: Any, public: str, args: Any, is_method: bool) -> str | None:

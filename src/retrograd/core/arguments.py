@@ -224,7 +224,7 @@ def _not_what(param: Param, value: Any) -> str:
 
 def _too_many(name: str, signature: _Signature, given: int) -> str:
     most = signature.max_positional
-    least = sum(p.required and not p.kwarg_only for _, p in signature.params)
+    least = signature.min_args                # PyTorch counts those that are by keyword only as well
     takes = f"{most}" if least == most else f"from {least} to {most}"
     plural = "" if most == 1 and least == most else "s"
     return f"{name}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"

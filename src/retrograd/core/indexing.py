@@ -114,7 +114,7 @@ class _Parser:
         step = _slice(0 if past_end else self.shape[self.dim], self.dim, item)
         if step is not None:
             if past_end:
-                raise _out_of_range(self.dim, rank)
+                raise dim_error(self.dim, rank)
             self.steps.append(step)
             _, dim, start, stop, stride = step
             self.shape[dim] = -(-(stop - start) // stride)
@@ -123,7 +123,7 @@ class _Parser:
     def add_unsqueeze(self) -> None:
         rank = len(self.shape)
         if self.dim > rank:
-            raise _out_of_range(self.dim, rank + 1)
+            raise dim_error(self.dim, rank + 1)
         self.steps.append(("unsqueeze", self.dim))
         self.shape.insert(self.dim, 1)
 
@@ -209,7 +209,7 @@ def _to_int(item: Any) -> int:
         ) from None
 
 
-def _out_of_range(dim: int, rank: int) -> IndexError:
+def dim_error(dim: int, rank: int) -> IndexError:
     return IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
 
 

@@ -8,12 +8,14 @@ without a derivative ("out_untracked"); their results are recorded as copies.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from retrograd.core import dispatch, dtypes, views
 from retrograd.core.hooks import hooks
+from retrograd.core.indexing import dim_error
 from retrograd.core.kernels import FLOAT32, check_apart, check_overlap, check_shapes, check_writable, promoted_dtype
 from retrograd.core.modes import TorchDispatchMode, push_mode, remove_mode
 from retrograd.core.opdef import OpDef
@@ -42,7 +44,12 @@ def write_out(op: OpDef, args: Any) -> Any:
         if "out_first" in function.traits:
             check_first(function, inputs, outs)
         return dispatch.below(op, args)
-    result = function.compute(*inputs)
+    try:
+        result = function.compute(*inputs)
+    except NotImplementedError as error:
+        if '" not implemented for' in str(error):
+            check_before_dtypes(op, inputs, outs)
+        raise
     if function.traits:
         check_out_memory(function, inputs, outs)
     return assign_out(op, outs, result)
@@ -52,7 +59,8 @@ def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
     """Refuse operands and outputs that require grad where the op does; return whether the results are recorded."""
     function = op.functional
     operands = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
-    written = any([wants_grad(t) for t in outs])
+    returns = op.functional.schema.returns
+    written = any([wants_grad(t) for t, r in zip(outs, returns, strict=True) if r.name not in ("indices", "exponent")])
     if not written and not any([wants_grad(t) for t in operands]) or all(
             [t._flags & FLAG_INFERENCE for t in (*operands, *outs)]):
         return False
@@ -77,6 +85,14 @@ def check_first(op: OpDef, inputs: Any, outs: Any) -> None:
     """Check the dtypes of out= tensors before everything else: results have the dtype of the first operand."""
     if op.check is not None:
         op.check(*inputs)
+    if "out_after_dim" in op.traits:
+        rank = (inputs[0][0] if op.has_lists else inputs[0]).array.ndim or 1
+        dim = next(a for a, p in zip(inputs, op.schema.params, strict=True) if p.name == "dim")
+        if not -rank <= dim < rank:
+            raise dim_error(dim, rank)
+    if op.has_lists:
+        joint = functools.reduce(dtypes.promote_types, [t.dtype for t in inputs[0]])
+        return hooks.check_out_dtype(rule_of(op, 0), joint, outs[0].dtype, "out")
     first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
     for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
         kind = op.out.partition(": ")[0]
@@ -125,6 +141,8 @@ def compute_out(op: OpDef, args: Any) -> Any:
         function.prepare()
     outs, inputs = args[op.out_arg:], args[:op.out_arg]
     out = outs[0]
+    if function.check is not None and function.promote is not None:
+        function.check(*inputs)
     check_out_memory(function, inputs, outs)
     # an output that is also an input is written in place, with the errors of an in-place op
     rule = "cast" if function.out == "found" and any([t is out for t in inputs]) else None
@@ -171,8 +189,8 @@ def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
     operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
     refused = operands[0].dtype
     try:
-        made = dispatch.compute(function, [
-            hooks.cast(t, FLOAT32) if isinstance(t, Tensor) and t.dtype is refused else t for t in inputs])
+        floats = [hooks.cast(t, FLOAT32) if isinstance(t, Tensor) and t.dtype is refused else t for t in inputs]
+        made = function.compute(*floats) if function.composite else dispatch.compute(function, floats)
     except Exception:
         return
     for i, (out, value) in enumerate(zip(outs, made if function.multiple else (made,), strict=True)):

@@ -62,6 +62,7 @@ class OpNode(Node):
         results: list[Any] = [None] * len(nexts)
         grad = grads[0]
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
+            check_saved(self, needed)
             return results
         if op.vjp == NOT_IMPLEMENTED:
             if op.node_name == "NotImplemented":
@@ -131,6 +132,18 @@ class OpNode(Node):
         shown = {*["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]],
                  *["_raw_saved_" + n for n in op.saved_names]}
         return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
+
+
+def check_saved(node: Node, needed: Any) -> None:
+    """Unpack what the rules would read, for a node without incoming gradients: a freed or modified tensor is an error."""
+    op = node._op_
+    if op.has_lists or not op.saved_names:
+        return
+    for rule in op.rules:
+        if any([node._next_[i] is not None and (needed is None or needed[i]) for i in rule.targets]):
+            for kind, index in rule.sources:
+                if kind == SAVED:
+                    unpack_slot(node, index)
 
 
 def unpack_fast(node: Node, slot: int) -> Any:

@@ -199,10 +199,10 @@ class Jet(Carrying):
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
         """The coefficients of a custom Function by its `jvp`, as for ops."""
         def rate(xs: Any, tangents: Any, ys: Any) -> Any:
-            ctx = TangentCtx()
+            ctx = TangentCtx(len(xs))
             cls.setup_context(ctx, unflatten(xs, spec), unflatten(ys, out_spec))
             full = [late.zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.category >= 2
-                    and ctx.materialized else t for x, t in zip(xs, tangents, strict=True)]
+                    and ctx.materialize_grads else t for x, t in zip(xs, tangents, strict=True)]
             got = cls.jvp(ctx, *full)
             return list(got) if isinstance(got, (tuple, list)) else [got]
 

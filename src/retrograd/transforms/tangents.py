@@ -126,10 +126,10 @@ class Jvp(Level):
             outputs, out_spec = flatten(output)
             made: Any = [None] * len(outputs)
             if any([t is not None for t in tangents]):
-                ctx = TangentCtx()
+                ctx = TangentCtx(len(args))
                 cls.setup_context(ctx, unflatten(values, spec), output)
                 full = [forward.zeros_of(v) if t is None and isinstance(v, Tensor) and v.dtype.category >= 2
-                        and ctx.materialized else t for v, t in zip(values, tangents, strict=True)]
+                        and ctx.materialize_grads else t for v, t in zip(values, tangents, strict=True)]
                 got = cls.jvp(ctx, *full)
                 made = list(got) if isinstance(got, (tuple, list)) else [got]
             same = {id(value): leaf for value, leaf in zip(values, leaves, strict=True) if isinstance(value, Tensor)}
@@ -139,25 +139,26 @@ class Jvp(Level):
 
 
 class TangentCtx:
-    """The ctx of a custom Function's `jvp`."""
+    """The ctx of a custom Function's `jvp`. Its fields are PyTorch's, so that all other names are the user's."""
 
-    def __init__(self) -> None:
-        self.saved: tuple[Any, ...] = ()
-        self.kept: tuple[Any, ...] = ()
-        self.materialized = True
+    def __init__(self, count: int) -> None:
+        self.needs_input_grad = (False,) * count
+        self.saved_for_forward: tuple[Any, ...] = ()
+        self.to_save: tuple[Any, ...] = ()
+        self.materialize_grads = True
 
     def save_for_forward(self, *tensors: Any) -> None:
-        self.saved = tensors
+        self.saved_for_forward = tensors
 
     def save_for_backward(self, *tensors: Any) -> None:
-        self.kept = tensors
+        self.to_save = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        return self.saved
+        return self.saved_for_forward
 
     def set_materialize_grads(self, value: bool) -> None:
-        self.materialized = value
+        self.materialize_grads = value
 
     def mark_dirty(self, *tensors: Any) -> None:
         """No-op: the level below has handled the write."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.api import declared
 
 SMALLEST_SCALE = 6.1e-5
 
 
+@declared("fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, "
+          "Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int quant_min, "
+          "int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> Tensor")
 def fused_moving_avg_obs_fake_quant(self: Any, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any,
                                     scale: Any, zero_point: Any, averaging_const: float, quant_min: int, quant_max: int,
                                     ch_axis: int, per_row_fake_quant: bool = False, symmetric_quant: bool = False) -> Any:

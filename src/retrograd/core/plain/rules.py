@@ -22,7 +22,7 @@ from retrograd.core.modes import pop_mode, push_mode
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
 from retrograd.core.recipe import ATTR, GRAD, SAVED, VALUE
-from retrograd.core.record import OpNode, rule_arguments, unpack_fast
+from retrograd.core.record import OpNode, check_saved, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import new_tensor
@@ -106,7 +106,7 @@ def written_run(op: Any) -> Any:
         return run_general
     edges = range(len(op.inputs))
     one = len(op.schema.returns) == 1 and not op.returns_list
-    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, rule_arguments=rule_arguments, SavedTensor=SavedTensor)
+    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, check_saved=check_saved, rule_arguments=rule_arguments, SavedTensor=SavedTensor)
     body, ordinary, defaults = "", False, default_attributes(op)
     for number, rule in enumerate(op.rules):
         space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
@@ -126,6 +126,8 @@ def written_run(op: Any) -> Any:
     if ordinary:
         body = ORDINARY.replace("SAVES_NOTHING", str(not op.saved_names)) + body
     text += indent(body or "pass\n", "        ")
+    if op.saved_names:
+        text += "    else:\n        check_saved(self, needed)\n"
     if op.saved_names:
         text += DROP.replace("PACKED", " or ".join(
             [f"type(saved[{i}]) is SavedTensor" for i in range(len(op.saved_names))]))

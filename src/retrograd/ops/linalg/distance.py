@@ -373,5 +373,5 @@ def renorm_tangent(self_p: Any, self_t: Any, p: Any, dim: int, maxnorm: Any) -> 
 renorm = defop(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
     kernel=renorm_kernel, vjp=dict(self=renorm_gradient), jvp=renorm_tangent, batch=families.loop, widen=True, inplace=True,
-    lower="@native.renorm",
+    lower="@native.renorm", traits=("out_first",),
 )

@@ -248,6 +248,7 @@ for name in ("add", "sub", "mul", "div"):
     alpha = ", *, Scalar alpha=1" if tail else ""
     if name in ("mul", "div"):             # a 0-d tensor is treated as a tensor, not as a number
         listed(f"{full}.Tensor(Tensor[] self, Tensor other) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
+        in_place(full, "Tensor", ", Tensor other", name + "_.Tensor", lambda self, other: [number_of(other)] * len(self))
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "Scalar", stem + "1Scalar", tail))
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
            with_scalars(name, "Scalar", stem + "1ScalarList", tail))
@@ -256,11 +257,9 @@ for name in ("add", "sub", "mul", "div"):
     for overload, argument in (("Scalar", "Scalar scalar"), ("ScalarList", "Scalar[] scalars")):
         in_place(full, overload, f", {argument}", name + "_.Tensor", node=f"{camel(name)}Backward1")
     in_place(full, "List", f", Tensor[] other{alpha}", name + "_.Tensor")
-    if name != "sub":
-        inner = ", *, Scalar alpha=1" if name == "add" else ""
-        if name == "add":
-            listed(f"{full}.Tensor(Tensor[] self, Tensor other{inner}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
-        in_place(full, "Tensor", f", Tensor other{inner}", name + "_.Tensor",
+    if name == "add":
+        listed(f"{full}.Tensor(Tensor[] self, Tensor other{alpha}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
+        in_place(full, "Tensor", f", Tensor other{alpha}", name + "_.Tensor",
                  lambda self, other: [number_of(other)] * len(self))
 for name in ("clamp_max", "clamp_min"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"

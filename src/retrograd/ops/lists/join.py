@@ -134,7 +134,7 @@ cat = defop(
     out="cat",
     kernel=cat_kernel, promote="common", check=proven(refuse_none),
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
-    pattern="moves",
+    pattern="moves", traits=("out_first", "out_after_dim"),
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),

@@ -130,6 +130,9 @@ def wide(dtype: Any) -> Any:
 def statistics(xp: Any, values: Any, axes: Any, eps: float) -> tuple[Any, Any, Any]:
     """The mean, variance and reciprocal of the deviation, in double precision."""
     exact = values.astype(xp.float64)
+    if not exact.size:                  # PyTorch's mean of no numbers is 0 here
+        mean = exact.sum(axes, keepdims=True)
+        return mean, mean + xp.nan, mean + xp.nan
     mean = exact.mean(axes, keepdims=True)
     variance = xp.square(exact - mean).mean(axes, keepdims=True)
     return mean, variance, 1 / xp.sqrt(variance + eps)
@@ -343,16 +346,16 @@ defop(
 def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
                        eps: float, cudnn_enabled: bool) -> Any:
     features = input.shape[1] if input.ndim > 1 else 0
+    if input.numel() == 0:              # an empty batch has no statistics, and PyTorch checks nothing else
+        made = input.clone() if weight is None else input * weight[0]
+        return made if bias is None else made + bias[0]
     for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != features:
             raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
         if t is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
-    if input.ndim < 2 and input.numel():
+    if input.ndim < 2:
         families.wrap_dim(1, input.ndim, scalar_ok=False)
-    if input.numel() == 0:              # an empty batch has no statistics
-        made = input.clone() if weight is None else input * weight[0]
-        return made if bias is None else made + bias[0]
     return call(native_batch_norm, [input, weight, bias, running_mean, running_var, training, momentum, eps])[0]
 
 
@@ -379,8 +382,8 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
 
 def keep_means(kept: Any, each: Any, shape: Any) -> None:
     """Update the running statistics with the mean over instances; not differentiated, as in batch norm."""
-    if kept._flags:
-        kept.detach().copy_(each.view(shape).mean(0, False))
+    if kept._flags or kept.array.shape != shape[1:] or 0 in shape:
+        kept.detach().copy_(each.view((shape[0], -1) if each.numel() else shape).mean(0, False))
     else:
         kept.array[...] = families.everything(each).reshape(shape).mean(0)
         bump(kept)

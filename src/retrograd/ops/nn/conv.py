@@ -554,7 +554,7 @@ defop(f"_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, {SETT
       kernel=lambda *args: call(convolution_of_backends, [*args, True]), composite=True, variants="function", out=False)
 
 
-@expose(method=False)
+@expose(method=False, schema="conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor")
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution of (time, batch, channels) with weights (width, channels in, channels out)."""
     return late.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)

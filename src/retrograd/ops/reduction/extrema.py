@@ -136,7 +136,7 @@ amax = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="max(self)", pattern="dims",
+    lower="max(self)", pattern="dims", traits=("out_first",),
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -144,7 +144,7 @@ amin = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="min(self)", pattern="dims",
+    lower="min(self)", pattern="dims", traits=("out_first",),
 )
 
 
@@ -339,7 +339,7 @@ mode = defop(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out="same: expected scalar type '{value}' but got '{out}' for {name} output",
     kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
-    traits=("guarded",), pattern="choices",
+    traits=("guarded", "out_first"), pattern="choices",
 )
 
 

@@ -632,7 +632,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
         return result
     if tls.grad_enabled and (wants_grad(input) or wants_grad(out)):
         raise RuntimeError(OUT_GRADIENT)
-    hooks.assign_out(out, result, "norm")
+    named = isinstance(p, str) and p != "fro"
+    hooks.assign_out(out, result, "norm", "same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}"
+                     if named else "same")
     return out
 
 

@@ -279,7 +279,7 @@ def no_filling(op: OpDef, self: Any, *rest: Any) -> Any:
     raise missing(Fill, [self], "SparseCPU")
 
 
-@expose
+@expose(schema="resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)")
 def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     """Give a sparse tensor the size and the number of entries of another one."""
     if layout_of(self) is not layout_of(the_template):
@@ -293,13 +293,14 @@ def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     return self
 
 
-@expose(plain=False)
+@expose(plain=False, schema="sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)")
 def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
     """Change the size of a sparse tensor, keeping its entries."""
     return resized(self, tuple(size), sparse_dim, dense_dim, False)
 
 
-@expose(plain=False)
+@expose(plain=False,
+        schema="sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)")
 def sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
     """Change the size of a sparse tensor and drop its entries."""
     return resized(self, tuple(size), sparse_dim, dense_dim, True)

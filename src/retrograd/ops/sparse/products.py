@@ -255,7 +255,7 @@ def dsmm(sparse: Any, dense: Any) -> Any:
     return late.mm(sparse, dense)
 
 
-@expose
+@expose(schema="sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * self + alpha * (mat1 @ mat2) as a sparse tensor, `self` and `mat1` being sparse.
 
