@@ -106,7 +106,8 @@ def written_run(op: Any) -> Any:
         return run_general
     edges = range(len(op.inputs))
     one = len(op.schema.returns) == 1 and not op.returns_list
-    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, check_saved=check_saved, rule_arguments=rule_arguments, SavedTensor=SavedTensor)
+    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, check_saved=check_saved,
+                                 rule_arguments=rule_arguments, SavedTensor=SavedTensor)
     body, ordinary, defaults = "", False, default_attributes(op)
     for number, rule in enumerate(op.rules):
         space.update({f"rule{number}": rule, f"fn{number}": rule.fn})

@@ -156,8 +156,8 @@ def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: boo
 gather = defop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=gather_kernel,
-    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, traits=("guarded", "out_apart", "out_first", "out_after_dim"), pattern="moves",
-    lower="@native.gather",
+    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, pattern="moves", lower="@native.gather",
+    traits=("guarded", "out_apart", "out_first", "out_after_dim"),
 )
 
 
@@ -600,7 +600,8 @@ index_copy = defop(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     kernel=index_copy_kernel, lower="@index_copy",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
-    jvp="linear", batch=along_vector, inplace=True, autocast="widest", traits=("apart", "out_first", "out_after_dim"), pattern="moves",
+    jvp="linear", batch=along_vector, inplace=True, autocast="widest", pattern="moves",
+    traits=("apart", "out_first", "out_after_dim"),
 )
 
 

@@ -104,7 +104,8 @@ def spectra(signal: Any, n_fft: int, hop: int, length: int, window: Any, normali
 
 
 @expose(schema="istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-               "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor")
+               "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, "
+               "bool return_complex=False) -> Tensor")
 def istft(input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True,
           normalized: bool = False, onesided: Any = None, length: Any = None, return_complex: bool = False) -> Any:
     """The signal whose spectra these are, by least squares where frames overlap."""
