@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import enum
+from abc import ABC
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core import api, subclass
@@ -12,8 +15,10 @@ from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunctionSubclass
 from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor
 from retrograd.library import replaced
+from retrograd.library.higher_order import HigherOrderOperator
 from retrograd.library.layers import below_autograd
 from retrograd.ops.load import load_all
+from retrograd.transforms.base import only_outer
 
 
 # ---- keys
@@ -340,3 +345,30 @@ def data_address(t: Tensor) -> int:
 
 
 OpNamespace, AllOps = api.Namespace, api.Ops
+
+
+# ---- kinds of operators
+class OperatorBase(ABC):  # noqa: B024
+    """What can be called as an operator: overloads, packets of them, and operators on functions."""
+
+
+for kind in (OpDef, Packet, HigherOrderOperator):
+    OperatorBase.register(kind)
+
+
+@contextmanager
+def without_transforms() -> Iterator[None]:
+    """A scope in which no function transform sees ops."""
+    with only_outer(0):
+        yield
+
+
+def is_alias(key: Any) -> bool:
+    """Whether a key stands for several."""
+    return key_of(key).name in ALIASES
+
+
+def all_schemas() -> list[Any]:
+    """The schemas of all built-in ops."""
+    load_all()
+    return [getattr(packet, overload)._schema for packet in OPS.values() for overload in packet.overloads()]

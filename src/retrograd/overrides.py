@@ -192,6 +192,12 @@ OPERATORS = """
 """.split()
 
 
+BINARY = frozenset("""
+    __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __matmul__
+    __rmatmul__ __lshift__ __rlshift__ __rshift__ __rrshift__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__
+""".split())
+
+
 def is_tensor_method_or_property(func: Any) -> bool:
     """Whether `func` belongs to Tensor rather than to the package.
 
@@ -258,6 +264,8 @@ def signature_of(function: Any) -> inspect.Signature:
     if getattr(function, "__name__", "") == "__get__":      # reading an attribute
         return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
     name = getattr(function, "__name__", "")
+    if name in BINARY:                            # compiled operators do not say what they take
+        return inspect.Signature([inspect.Parameter(p, inspect.Parameter.POSITIONAL_ONLY) for p in ("self", "other")])
     packet = None if name.startswith("__") else find_packet(name)
     if packet is not None and not hasattr(function, "__wrapped__"):
         schema = min(packet.schemas, key=lambda schema: sum([param.default is REQUIRED for param in schema.params]))
@@ -317,3 +325,23 @@ def _pop_mode_temporarily() -> Iterator[Any]:
         yield mode
     finally:
         _push_mode(mode)
+
+
+def _get_overridable_functions() -> tuple[dict[Any, list[Any]], dict[Any, str]]:
+    """The functions that take part by where they are, and the name of each."""
+    found = get_overridable_functions()
+    return found, {function: str(resolve_name(function)) for functions in found.values() for function in functions}
+
+
+def _get_tensor_methods() -> set[Any]:
+    """The methods and operators of Tensor that take part."""
+    return set(tensor_methods())
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode is in force.
+
+    >>> _is_torch_function_mode_enabled()
+    False
+    """
+    return bool(tls.function_modes) and tls.function_disabled < 2

@@ -154,6 +154,13 @@ def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int)
     return remove_batch(tensor, out_dim, at_level(level))
 
 
+def _unwrap_batched(tensor: Tensor, level: int) -> tuple[Any, int | None]:
+    """The tensor of all examples and its batch dimension; None if it is not batched at that level."""
+    if is_batched(tensor) and tensor._extra.batch.owner.level == level:
+        return tensor._extra.batch.value, tensor._extra.batch.dim
+    return tensor, None
+
+
 def _wrap_for_grad(tensor: Tensor, level: int) -> Any:
     """The tensor at the grad, vjp or jvp of that level."""
     return lift(tensor, at_level(level))
@@ -283,3 +290,12 @@ def _set_vmap_fallback_enabled(enabled: bool) -> None:
 def _is_vmap_fallback_enabled() -> bool:
     """Whether an op without a batching rule runs in a loop over the examples."""
     return Vmap.loops
+
+
+# ---- for looking at it
+dlevel = maybe_get_level
+
+
+def dump_tensor(tensor: Tensor) -> None:
+    """Print a tensor with the levels that it is wrapped in."""
+    print(repr(tensor))

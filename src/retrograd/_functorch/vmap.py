@@ -108,3 +108,54 @@ def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
         return leaf, None
     pairs = [parts(leaf) for leaf in leaves]
     return unflatten([value for value, _ in pairs], spec), unflatten([dim for _, dim in pairs], spec)
+
+
+# ---- one step each
+def _as_tuple(value: Any, num_elements: int, error_message_lambda: Callable[[], str]) -> tuple[Any, ...]:
+    """A tuple of so many elements; a value that is none is the tuple of it.
+
+    >>> _as_tuple(3, 1, lambda: ""), _as_tuple((1, 2), 2, lambda: "")
+    ((3,), (1, 2))
+    """
+    if not isinstance(value, tuple):
+        return (value,)
+    if len(value) != num_elements:
+        raise ValueError(error_message_lambda())
+    return value
+
+
+def _num_outputs(batched_outputs: Any) -> int:
+    """How many results a function has returned."""
+    return len(batched_outputs) if isinstance(batched_outputs, tuple) else 1
+
+
+def _check_randomness_arg(randomness: str) -> None:
+    """Refuse what is no way of handling random ops."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'. Got " + str(randomness))
+
+
+def _create_batched_inputs(flat_in_dims: list[Any], flat_args: list[Any], vmap_level: int, args_spec: Any) -> Any:
+    """The arguments with each leaf batched along its dimension at a level."""
+    return unflatten([leaf if dim is None else _add_batch_dim(leaf, dim, vmap_level)
+                      for dim, leaf in zip(flat_in_dims, flat_args, strict=True)], args_spec)
+
+
+def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]) -> Any:
+    """The results with the batch dimension of each at its place in `out_dims`."""
+    leaves, spec = flatten(batched_outputs)
+    dims = [out_dims] if isinstance(out_dims, int) and len(leaves) == 1 else broadcast_and_flatten(out_dims, spec)
+    if dims is None:
+        raise ValueError(f"vmap({_get_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
+                         f"structure of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure "
+                         f"{spec}.")
+    return unflatten([_maybe_remove_batch_dim(_get_name(func), leaf, vmap_level, batch_size, dim)
+                      for leaf, dim in zip(leaves, dims, strict=True)], spec)
+
+
+def _flat_vmap(func: Callable[..., Any], batch_size: int, flat_in_dims: list[Any], flat_args: list[Any], args_spec: Any,
+               out_dims: Any, randomness: str, **kwargs: Any) -> Any:
+    """A vmap of arguments that are taken apart already."""
+    with vmap_increment_nesting(batch_size, randomness) as level:
+        outputs = func(*_create_batched_inputs(flat_in_dims, flat_args, level, args_spec), **kwargs)
+        return _unwrap_batched(outputs, out_dims, level, batch_size, func)

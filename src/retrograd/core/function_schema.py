@@ -56,6 +56,51 @@ class SchemaType:
 
     __repr__ = __str__
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SchemaType) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def kind(self) -> str:
+        """The name of the type's class: "TensorType", "OptionalType" and so on."""
+        if self.around:
+            return "OptionalType" if self.around[-1] == "?" else "ListType"
+        return KINDS.get(TYPES[self.base], f"{TYPES[self.base].capitalize()}Type")
+
+    def getElementType(self) -> SchemaType:
+        """What an optional or a list is of."""
+        if not self.around:
+            raise AttributeError(f"{self} is of nothing else: it is no list and not optional")
+        return SchemaType(self.base, self.around[:-1])
+
+
+# How the classes of types are called, where it does not follow from how the types are shown.
+KINDS: Final = {"str": "StringType", "Device": "DeviceObjType", "number": "NumberType", "Any": "AnyType"}
+
+
+class OneKind(type):
+    """A class of types, such as TensorType: its instances are the types of that kind."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, SchemaType) and value.kind() == cls.__name__
+
+
+def kind_of_type(name: str, base: str | None) -> Any:
+    """A class of types; `get()` is the type itself, where there is just one."""
+    def get() -> SchemaType:
+        return SchemaType(str(base), ())
+    return OneKind(name, (), {} if base is None else {"get": staticmethod(get)})
+
+
+TensorType, IntType, FloatType = [kind_of_type(f"{name}Type", base) for name, base in (
+    ("Tensor", "Tensor"), ("Int", "int"), ("Float", "float"))]
+BoolType, StringType, NumberType = [kind_of_type(f"{name}Type", base) for name, base in (
+    ("Bool", "bool"), ("String", "str"), ("Number", "Scalar"))]
+ComplexType, DeviceObjType, AnyType = [kind_of_type(f"{name}Type", base) for name, base in (
+    ("Complex", "complex"), ("DeviceObj", "Device"), ("Any", "Any"))]
+OptionalType, ListType = kind_of_type("OptionalType", None), kind_of_type("ListType", None)
+
 
 class Argument:
     """One argument or result of a schema."""

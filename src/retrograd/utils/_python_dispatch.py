@@ -25,12 +25,27 @@ __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a dispatch mode is on.
+    """Whether a dispatch mode is on; without `include_infra_modes`, one that is none of the library's own.
 
     >>> is_in_torch_dispatch_mode()
     False
     """
-    return _get_current_dispatch_mode() is not None
+    modes = _get_current_dispatch_mode_stack()
+    return any([include_infra_modes or not is_infra(mode) for mode in modes])
+
+
+def is_infra(mode: Any) -> bool:
+    """Whether a mode is one of the library's own: fake tensors, tracing, functionalization."""
+    return getattr(mode, "_mode_key", None) is not None or type(mode).__module__.startswith(("retrograd.", "torch."))
+
+
+def is_in_any_mode_without_ignore_compile_internals() -> bool:
+    """Whether a mode is on that wants to see what compiled code does inside.
+
+    >>> is_in_any_mode_without_ignore_compile_internals()
+    False
+    """
+    return any([not getattr(type(mode), "ignore_compile_internals", bool)() for mode in _get_current_dispatch_mode_stack()])
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

@@ -24,6 +24,12 @@ __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "Sequenc
 PyTree = Any
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
 IsLeaf = Callable[[Any], bool] | None
+FlattenFunc = Callable[[Any], tuple[list[Any], Any]]
+UnflattenFunc = Callable[[Iterable[Any], Any], Any]
+FlattenWithKeysFunc = Callable[[Any], tuple[list[tuple[Any, Any]], Any]]
+DumpableContext = Any
+ToDumpableContextFn = FromDumpableContextFn = Callable[[Any], Any]
+KeyPath = tuple[Any, ...]
 
 
 # ---- what containers there are
@@ -161,6 +167,9 @@ def _deregister_pytree_node(cls: Any) -> None:
     REGISTERED.pop(cls, None)
 
 
+_private_register_pytree_node = register_pytree_node
+
+
 def node_type(tree: Any) -> Any:
     """What kind of container `tree` is, as a key of SUPPORTED_NODES; its own type for a leaf."""
     cls = type(tree)
@@ -179,6 +188,9 @@ def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     (True, False)
     """
     return is_leaf is not None and is_leaf(tree) or node_type(tree) not in SUPPORTED_NODES
+
+
+_is_leaf = tree_is_leaf
 
 
 # ---- structures

@@ -14,6 +14,7 @@ from retrograd.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from retrograd.fx.experimental._symbols import SymbolError, put_symbols
 from retrograd.fx.graph import Graph
 from retrograd.fx.graph_module import GraphModule
+from retrograd.fx.interpreter import Interpreter
 from retrograd.fx.node import Node
 from retrograd.fx.passes.shape_prop import _extract_tensor_metadata
 from retrograd.fx.proxy import Proxy, TracerBase
@@ -108,6 +109,77 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
     """The mode of the innermost make_fx that is at work."""
     return next((mode for mode in reversed(_get_current_dispatch_mode_stack())
                  if isinstance(mode, ProxyTorchDispatchMode)), None)
+
+
+get_innermost_proxy_mode = get_proxy_mode
+py_sym_types = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def is_sym_node(node: Any) -> bool:
+    """Whether the value of a traced node is a size rather than a tensor."""
+    if not hasattr(node, "meta"):
+        raise AssertionError("All nodes traced with proxy_tensor should have meta")
+    return "val" in node.meta and isinstance(node.meta["val"], py_sym_types)
+
+
+def wrapper_and_args_for_make_fx(func: Callable[..., Any], args: tuple[Any, ...],
+                                 kwargs: dict[str, Any]) -> tuple[Callable[[list[Any]], Any], list[Any]]:
+    """A function of one flat list for a function of several arguments, and that list.
+
+    >>> run, flat = wrapper_and_args_for_make_fx(lambda a, *, b: a - b, (3,), {"b": 1})
+    >>> run(flat)
+    2
+    """
+    flat, spec = pytree.tree_flatten((args, kwargs))
+
+    def wrapped(flat_args: list[Any]) -> Any:
+        given, named = pytree.tree_unflatten(flat_args, spec)
+        return func(*given, **named)
+    return wrapped, flat
+
+
+def get_isolated_graphmodule(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                             tracing_mode: str = "real", decomposition_table: Any = None) -> GraphModule:
+    """The graph of a call, traced apart from modes and tracers that are in force."""
+    wrapped, flat = wrapper_and_args_for_make_fx(func, args, kwargs)
+    with disable_proxy_modes_tracing():
+        return make_fx(wrapped, decomposition_table=decomposition_table, tracing_mode=tracing_mode)(flat)
+
+
+class DecompositionInterpreter(Interpreter):
+    """Runs a graph and writes the ops that it does into another, some of them decomposed."""
+
+    def __init__(self, module: GraphModule, new_graph: Graph, decomposition_table: Any = None, **kwargs: Any) -> None:
+        super().__init__(module, **kwargs)
+        self.new_graph = new_graph
+        self.tracer = PythonKeyTracer()
+        self.tracer.graph, self.tracer.root = new_graph, module
+        self.mode = ProxyTorchDispatchMode(self.tracer, "real", decomposition_table)
+
+    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+        value = super().placeholder(target, args, kwargs)
+        self.follow(value, self.tracer.create_proxy("placeholder", target, (), {}))
+        return value
+
+    def follow(self, value: Any, proxy: Proxy) -> None:
+        """Note where a tensor comes from, without writing down what that takes."""
+        if isinstance(value, Tensor):
+            with _disable_current_modes():
+                self.tracer.track(value, proxy)
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        value = super().get_attr(target, args, kwargs)
+        self.follow(value, self.tracer.create_proxy("get_attr", target, (), {}))
+        return value
+
+    def output(self, target: Any, args: Any, kwargs: Any) -> Any:
+        value = super().output(target, args, kwargs)
+        self.new_graph.output(self.tracer.create_arg(value))
+        return value
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        with self.mode:
+            return super().run(*args, **kwargs)
 
 
 @contextmanager

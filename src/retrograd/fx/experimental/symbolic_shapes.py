@@ -87,3 +87,66 @@ def sym_eq(x: Any, y: Any) -> bool:
     True
     """
     return list(x) == list(y) if isinstance(x, list | tuple) and isinstance(y, list | tuple) else bool(x == y)
+
+
+def guard_bool(a: Any) -> bool:
+    """A condition on sizes as a truth value."""
+    return bool(a)
+
+
+expect_true = guard_bool
+
+
+def guard_float(a: Any) -> float:
+    """A number that depends on sizes."""
+    return float(a)
+
+
+def guard_scalar(a: Any) -> Any:
+    """A truth value, size or number as Python's.
+
+    >>> guard_scalar(True), guard_scalar(2), guard_scalar(0.5)
+    (True, 2, 0.5)
+    """
+    if isinstance(a, bool | int | float):
+        return a
+    raise AssertionError(f"unrecognized scalar {a}")
+
+
+def statically_known_false(x: Any) -> bool:
+    """Whether a condition on sizes is false."""
+    return not x
+
+
+def sym_and(x: Any, *others: Any) -> bool:
+    """Whether all conditions hold.
+
+    >>> sym_and(True, 2 < 3), sym_and(True, False)
+    (True, False)
+    """
+    return all([x, *others])
+
+
+def sym_or(x: Any, *others: Any) -> bool:
+    """Whether one of the conditions holds."""
+    return any([x, *others])
+
+
+def is_concrete_bool(a: Any) -> bool:
+    """Whether a truth value is one: yes."""
+    return isinstance(a, bool)
+
+
+def is_concrete_float(a: Any) -> bool:
+    """Whether a number is one: yes."""
+    return isinstance(a, float)
+
+
+def fx_placeholder_vals(gm: Any) -> list[Any]:
+    """What the inputs of a traced graph were like."""
+    return [node.meta["val"] for node in gm.graph.nodes if node.op == "placeholder"]
+
+
+def fx_placeholder_targets(gm: Any) -> list[str]:
+    """The names of the inputs of a graph."""
+    return [node.target for node in gm.graph.nodes if node.op == "placeholder"]

@@ -1,0 +1,1 @@
+"""Scopes around kernels that are written in Python, under PyTorch's names."""

@@ -1,0 +1,1 @@
+"""The parts of `library` under PyTorch's private names."""
