@@ -31,7 +31,7 @@ cpdef run_task(GraphTask task, roots, grads, work=*)
 @cython.locals(positions=list)
 cdef bint capture(GraphTask task, Node node, list grads) except -1
 
-@cython.locals(ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, how=int, order=long, node=Node, following=Node, grads=list,
+@cython.locals(ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, run_bits=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
 cpdef loop(GraphTask task)
 

@@ -4,11 +4,10 @@ NOTE [The engine]
 A call of backward or grad is one GraphTask. First the incoming gradients of every reachable node are counted; then the
 roots are made ready, and while any node is ready the one with the highest sequence number runs: its hooks, its formula,
 its hooks again; then each result is delivered to the next node, which becomes ready when all of its gradients have
-arrived. None is a gradient like any other: it is delivered and counted. Nothing here recurses.
-With `inputs`, only the nodes on a path to one of them run. `grad` captures what arrives at an input's node;
+arrived. None is delivered and counted like any gradient. Nothing here recurses.
+With `inputs`, only the nodes on a path to one of them run. `grad` captures the gradient that arrives at an input's node;
 `backward(inputs=)` lets that node run too.
-A backward inside a backward runs to its end before the outer one goes on; very deep nesting continues on other threads,
-whose stacks are fresh.
+A nested backward finishes before the outer one continues; very deep nesting continues on other threads with fresh stacks.
 """
 from __future__ import annotations
 
@@ -46,16 +45,16 @@ class GraphTask:
         self.id: int = next_task_id()
         self.keep_graph: bool = keep_graph
         self.create_graph: bool = create_graph
-        self.waiting: dict[Any, int] = {}         # node -> gradients that have yet to arrive
-        self.buffers: dict[Any, Any] = {}         # node -> the gradients that have arrived, one per output
+        self.waiting: dict[Any, int] = {}         # node -> number of gradients yet to arrive
+        self.buffers: dict[Any, Any] = {}         # node -> the arrived gradients, one per output
         self.ready: list[Any] = []                # heap of (LAST - seq, tie, node)
-        self.needed: Any = None                   # node -> whether it runs; None: all do
+        self.needed: Any = None                   # node -> whether it runs; None if all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
-        self.useful: Any = None                   # the nodes that run or capture: gradients are sent to them alone
+        self.useful: Any = None                   # the nodes that run or capture; only these receive gradients
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
-        self.node: Any = None                     # the node that is running
-        self.whole: bool = True                   # neither this pass nor one around it is limited to some inputs
+        self.node: Any = None                     # the running node
+        self.whole: bool = True                   # neither this pass nor an outer one is limited to `inputs`
 
 
 def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
@@ -64,7 +63,7 @@ def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     `inputs` are edges too, or None for all leaves. With `accumulate_grad` the inputs' nodes run (backward); without,
     the gradients arriving there are returned (grad).
     """
-    compiled = services.compiled_backward         # another thread may take it away
+    compiled = services.compiled_backward         # another thread may reset it
     if compiled is not None:
         return compiled(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
@@ -85,7 +84,7 @@ def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, input
 
 
 def count_dependencies(task: Any, roots: Any) -> None:
-    """Count how many gradients each reachable node will get from other nodes."""
+    """Count the gradients that each reachable node will get from other nodes."""
     waiting = task.waiting
     todo = []
     for node, _ in roots:
@@ -105,7 +104,7 @@ def count_dependencies(task: Any, roots: Any) -> None:
 
 
 def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> None:
-    """Find the nodes that must run so that the gradients of `inputs` are computed, and what to capture where."""
+    """Find the nodes that must run for the gradients of `inputs`, and the captures at each node."""
     needed: dict[Any, bool] = {}
     captures: dict[Any, Any] = {}
     targets: dict[Any, Any] = {} if accumulate_grad else captures
@@ -154,7 +153,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
 
 
 def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
-    """Run a graph task in this thread; or only the part of it that `work(task)` does (see debug.py)."""
+    """Run a graph task in this thread, or only its part `work(task)` (see debug.py)."""
     state = tls.__dict__
     was_task = state["task"]
     was_grad = set_grad_enabled(task.create_graph)
@@ -162,7 +161,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
     hooks = list(saved_hooks) if saved_hooks else ()
     disabled = state["function_disabled"]
     if Subclasses.defined or state["function_modes"]:
-        state["function_disabled"] = 2                # formulas are nobody's public functions
+        state["function_disabled"] = 2                # formulas are not visible to __torch_function__
     task.whole = task.needed is None and (was_task is None or was_task.whole)
     state["task"] = task
     state["backward_depth"] += 1
@@ -188,7 +187,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
             services.anomaly_report(task.node)
         raise
     finally:
-        if len(saved_hooks) != len(hooks):            # what a node did to the hooks ends with the pass
+        if len(saved_hooks) != len(hooks):            # hooks that a node pushed end with the pass
             add_saved_hooks(len(hooks) - len(saved_hooks))
             saved_hooks[:] = hooks
         state["function_disabled"] = disabled
@@ -196,7 +195,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         state["task"] = was_task
         try:
             set_grad_enabled(was_grad)
-        except BaseException:             # an interrupt that came before the switch
+        except BaseException:             # interrupted before the switch
             set_grad_enabled(was_grad)
             raise
 
@@ -205,7 +204,7 @@ def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
     release = not task.keep_graph
-    how = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see core/plain/rules.py
+    run_bits = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (tls.anomaly or tls.profiler is not None)
     event = None
     order = 0
@@ -242,8 +241,8 @@ def loop(task: Any) -> None:
                 results = run_watched(node, grads, wanted)
             elif node._op_ is None or node._op_.run is None:
                 results = node._run_(grads, wanted)
-            else:                                     # plain Python, where a node may let go of what it saved by itself
-                results = node._op_.run(node, grads, wanted, how if node._hooks_ is None else how & 2)
+            else:                                     # plain core, where a node may release its saved tensors itself
+                results = node._op_.run(node, grads, wanted, run_bits if node._hooks_ is None else run_bits & 2)
             if node._hooks_ is not None and node._hooks_.post is not None:
                 results = run_post_hooks(node, fitted_results(node, results, needed, useful), grads, hooks is not None)
             grads = None
@@ -255,14 +254,14 @@ def loop(task: Any) -> None:
             for n in node._next_:
                 i += 1
                 if needed is not None and n is not None and n not in useful:
-                    if results[i] is not None and not isinstance(node, OpNode):      # a user's, which is checked all the same
+                    if results[i] is not None and not isinstance(node, OpNode):      # custom Functions are always checked
                         fitted(n, 0 if nrs is None else nrs[i], results[i], node, i)
                     continue
                 if n is None:
                     continue
                 grad = results[i]
                 c = waiting[n] - 1
-                # The usual chain touches neither the heap nor the buffers.
+                # A simple chain uses neither the heap nor the buffers.
                 if c == 0 and following is None and n._count_ == 1 and not ready and (not buffers or n not in buffers):
                     following = n
                     fits = False
@@ -272,7 +271,7 @@ def loop(task: Any) -> None:
                     grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
                 if grad is not None:
-                    if type(results) is list:         # so that nobody but the next node holds it
+                    if type(results) is list:         # so that only the next node references it
                         results[i] = None
                     deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
                 waiting[n] = c
@@ -293,12 +292,12 @@ def loop(task: Any) -> None:
 
 
 def note_node(event: Any, node: Node | None) -> Any:
-    """Tell a profiler, if there is one, that the node of `event` is done and that `node` is next."""
+    """Notify the profiler, if any, that the node of `event` is finished and `node` is next."""
     return None if tls.profiler is None else tls.profiler.next_node(event, node)
 
 
 def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
-    """Run a node under the eyes of anomaly mode, of a profiler, or of both."""
+    """Run a node with anomaly mode, a profiler, or both active."""
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     try:
@@ -309,12 +308,12 @@ def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
 
 
 def is_wanted(task: Any, node: Node) -> bool:
-    """Whether a gradient sent to `node` is of use: it runs, or captures."""
+    """Whether `node` needs a gradient: it runs, or captures."""
     return node in task.useful
 
 
 def capture(task: Any, node: Node, grads: Any) -> bool:
-    """Capture what arrived at an input of `grad`; return whether the node is to run as well."""
+    """Capture the gradients that arrived at an input of `grad`; return whether the node also runs."""
     runs = task.needed.get(node, False)
     positions = task.captures.get(node)
     if positions is not None:
@@ -326,16 +325,16 @@ def capture(task: Any, node: Node, grads: Any) -> bool:
 
 
 def run_accumulator(task: Any, node: Node, grads: Any) -> None:
-    """An accumulator with hooks of some kind, or one that is watched."""
+    """Run an accumulator with hooks, or while a mode or profiler is active."""
     given = grads
     grads = run_pre_hooks(node, grads)
     variable = node.variable
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     grad = grads[0]
-    if grad is not None and variable._requires:               # the leaf may have been frozen since
+    if grad is not None and variable._requires:               # requires_grad may have been switched off since
         again = grads is not given and given[0] is grad
-        accumulate(variable, grad, task.create_graph, 2 if again else 1)      # `grads` holds it too, and what came to the hooks
+        accumulate(variable, grad, task.create_graph, 2 if again else 1)      # `grads` and hook arguments reference it too
     if event is not None:
         recorder.end_of(event)
     if grad is not None:
@@ -347,7 +346,7 @@ def run_accumulator(task: Any, node: Node, grads: Any) -> None:
 
 
 def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) -> None:
-    """Add `grad` to what has arrived at output `nr` of `node`."""
+    """Add `grad` to the gradient that has arrived at output `nr` of `node`."""
     if grad is None:
         return
     grad = fitted(node, nr, grad, sender, index)
@@ -361,12 +360,12 @@ def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) 
         both = grad + old if old._flags & FLAG_SPARSE else old + grad
         if not task.create_graph and type(old) is Tensor and not (old._flags or grad._flags) and (
                 getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc):
-            counter_of(both).n = 1 if old._counter is None else old._counter.n + 1       # PyTorch adds to it in place
+            counter_of(both).n = 1 if old._counter is None else old._counter.n + 1       # PyTorch adds in place
         arrived[nr] = both
 
 
 class Alone:
-    """How often a gradient is referred to that has arrived at a node and that nobody else holds."""
+    """The reference count of an arrived gradient without other references."""
 
     count: int = 0
 
@@ -381,7 +380,7 @@ count_alone()
 
 
 def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
-    """`grad` in the shape and dtype that output `nr` of `node` has."""
+    """`grad` in the shape and dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
         sink = node
         array = leaf_of(sink).array
@@ -399,7 +398,7 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
 
 
 def fitted_results(node: Node, results: Any, needed: Any, useful: Any) -> Any:
-    """The results of a node as its next nodes will get them, for hooks to see."""
+    """The results of a node as its next nodes will receive them, for hooks."""
     made = list(results)
     for i, n in enumerate(node._next_):
         if n is not None and made[i] is not None and (needed is None or n in useful):
@@ -452,7 +451,7 @@ def expands_to(shape: Any, target: Any) -> bool:
 
 
 def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
-    """Run a deeply nested task on a fresh stack, with this thread's modes, and wait for it."""
+    """Run a deeply nested task on a new thread, with this thread's modes, and wait for it."""
     caller = {name: getattr(tls, name) for name in INHERITED}
     failure: list[BaseException] = []
 
@@ -482,7 +481,7 @@ INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes",
 
 
 def calibrate() -> None:
-    """Show `accumulate` the reference counts of a gradient that nobody else holds."""
+    """Measure for `accumulate` the reference counts of a gradient without other references."""
     leaf = new_tensor(np.ones(2))
     leaf._requires = True
     private.calibrating = True
@@ -500,25 +499,25 @@ def prepared(root: Any) -> Any:
     return task
 
 
-# ---- questions that may be asked during a backward pass
+# ---- queries during a backward pass
 def current_task() -> Any:
     return tls.task
 
 
 def queue_callback(callback: Any) -> None:
-    """Call `callback` when the present backward pass has finished."""
+    """Call `callback` when the current backward pass has finished."""
     if tls.task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     tls.task.callbacks.append(callback)
 
 
 def current_node() -> Any:
-    """The node that the present backward pass is running, None outside of one."""
+    """The node that the current backward pass is running, None outside of one."""
     return None if tls.task is None else show(tls.task.node)
 
 
 def is_checkpoint_valid() -> bool:
-    """Whether a node may run a backward pass of its own that fills `.grad`: not while only some gradients are asked for."""
+    """Whether a node may run a nested backward that fills `.grad`: not while the pass is limited to `inputs`."""
     return tls.task is None or tls.task.whole
 
 
@@ -527,7 +526,7 @@ def current_graph_task_id() -> int:
 
 
 def current_graph_task_execution_order() -> list[Any]:
-    """The nodes that are yet to run in the present pass, in order."""
+    """The nodes that are yet to run in the current pass, in order."""
     task = tls.task
     if task is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
@@ -537,7 +536,7 @@ def current_graph_task_execution_order() -> list[Any]:
                            "(False):\n    torch.autograd.grad(...)\n")
     waiting = dict(task.waiting)
     heap = list(task.ready)
-    # a node that is running now has been taken off the heap; it comes first
+    # the running node is no longer on the heap; it comes first
     order: list[Any] = []
     tie = 0
     if task.node is not None and not any(entry[2] is task.node for entry in heap):
@@ -560,7 +559,7 @@ def current_graph_task_execution_order() -> list[Any]:
 
 
 def will_engine_execute_node(node: Any) -> bool:
-    """Whether the present pass will run (or capture at) `node`."""
+    """Whether the current pass will run (or capture at) `node`."""
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if tls.task is None:

@@ -44,7 +44,7 @@ cdef record_and_run(OpDef op, args, list values, int mask, bint floats)
 @cython.locals(target=Tensor)
 cpdef call_inplace(OpDef op, args)
 cdef bint has_defaults(OpDef op, args) except -1
-cpdef call_long(OpDef op, args)
+cpdef call_slow(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
 cdef bint takes_complex(OpDef op, args) except -1
@@ -54,5 +54,5 @@ cdef call_view(OpDef op, args)
 cpdef make_view(OpDef op, Tensor source, args, Array array)
 cpdef bint is_ordinary(Tensor t) except -1
 @cython.locals(array=Array)
-cpdef turned(t)
-cdef bint is_turned(Array array, Array base) except -1
+cpdef transpose_matrix(t)
+cdef bint is_transposed(Array array, Array base) except -1

@@ -1,9 +1,9 @@
-"""The one dispatcher every op goes through: record it, run its kernel, wrap what comes out.
+"""The dispatcher that every op goes through: records it, runs its kernel, wraps the results.
 
 NOTE [The fast path and the slow path]
 `unary`, `binary` and `call` are the fast path. They make one test for any mode in this thread
 (`switches`, see state.py) and one in the tensors (`_flags`, see tensor.py); if both are clear they record and compute.
-The slow path (`call_long`) goes through the layers from the outside in: transforms, inference mode, autograd with
+The slow path (`call_slow`) goes through the layers from the outside in: transforms, inference mode, autograd with
 forward mode, dispatch modes and subclasses, conjugate and negative bits, devices. Each layer is a function of (op, args)
 that calls the one below. Arguments are a list in schema order; a Python number may stand where the schema says Tensor.
 """
@@ -74,7 +74,7 @@ ndarray = np.ndarray
 
 # ---- the fast path
 class Dispatch(Dispatcher):
-    """The entrances that Tensor's operators and the generated functions use."""
+    """The entry points for Tensor's operators and generated functions."""
 
     def unary(self, op: OpDef, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
@@ -101,7 +101,7 @@ class Dispatch(Dispatcher):
                     requires = False
         try:
             made = op.fast(x)
-        except TypeError:          # a dtype that NumPy refuses: the slow path says so in PyTorch's words
+        except TypeError:          # NumPy does not support the dtype: the slow path raises PyTorch's error
             return call_general(op, [a, *op.tail])
         if type(made) is not ndarray:
             if made is None:
@@ -110,7 +110,7 @@ class Dispatch(Dispatcher):
                     return call_general(op, [a, *op.tail])
             made = np.asarray(made)
         z = made
-        if op.loose and z.ndim > 2 and 0 in x.strides:        # NumPy places dimensions without a stride elsewhere
+        if op.loose and z.ndim > 2 and 0 in x.strides:        # NumPy orders dimensions of stride 0 differently
             z = in_order(op, [x], z)
         out = new_tensor(z)
         if requires and op.differentiable:
@@ -257,8 +257,8 @@ class Dispatch(Dispatcher):
 
 
 def by_ufunc(op: OpDef, a: Any, b: Any) -> Any:
-    """What NumPy's function makes of complex arrays, for which no loop is generated; None where another dtype takes part, or
-    numbers whose dtypes are for the general way to find."""
+    """The result of NumPy's function on complex arrays, which have no generated loop; None for other dtypes, and for
+    numbers that need promotion by the general path."""
     x = a.array
     if op.ufunc is None or x.dtype.char not in "fdFD" or not x.ndim:
         return None
@@ -266,7 +266,7 @@ def by_ufunc(op: OpDef, a: Any, b: Any) -> Any:
         y = b.array
         if y.dtype.char not in "fdFD" or not y.ndim or x.dtype.kind == "f" and y.dtype.kind == "f":
             return None
-        if x.dtype is not y.dtype and not (x.flags.c_contiguous and y.flags.c_contiguous):     # what is cast is a copy
+        if x.dtype is not y.dtype and not (x.flags.c_contiguous and y.flags.c_contiguous):     # a cast makes a copy
             return None
     else:
         y = b
@@ -302,12 +302,12 @@ def call(op: Any, args: Any) -> Any:
             made = switches.tape.call(op, args)
             if made is not None:
                 return made
-        return call_long(op, args)
+        return call_slow(op, args)
     return call_ordinary(op, args)
 
 
 def call_operator(op: OpDef, args: Any) -> Any:
-    """The slow path from an operator: whoever overrides the public function is asked first."""
+    """The slow path from an operator: overrides of the public function come first."""
     if not op._ready:
         op.prepare()
     count = min(len(op.tensor_args), 2)
@@ -342,7 +342,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
         op.prepare()
     if op.one_view:
         t = args[0]
-        return call_view(op, args) if t._flags == 0 else call_long(op, args)
+        return call_view(op, args) if t._flags == 0 else call_slow(op, args)
     records = switches.any_mode == 0 or grad_enabled()
     values = list(args)
     mask = 0                              # bit i: the i-th of op.inputs needs a gradient
@@ -353,7 +353,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
         if isinstance(value, Tensor):
             t = value
             if t._flags:
-                return call_long(op, args)
+                return call_slow(op, args)
             if records and (t._requires or (t._view is not None and t._view.base._requires)):
                 mask |= op.grad_bits[k]
             array = t.array
@@ -366,7 +366,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
                 if isinstance(item, Tensor):
                     t = item
                     if t._flags:
-                        return call_long(op, args)
+                        return call_slow(op, args)
                     if records and (t._requires or (t._view is not None and t._view.base._requires)):
                         mask |= op.grad_bits[k]
                     array = t.array
@@ -462,7 +462,7 @@ def call_inplace(op: OpDef, args: Any) -> Any:
 
 
 def has_defaults(op: Any, args: Any) -> bool:
-    """Whether the arguments after the tensors are the ones that `fast` is for; True is not 1 here."""
+    """Whether the arguments after the tensors are those that `fast` supports; True is not 1 here."""
     i = op.shortcut
     for default in op.tail:
         value = args[i]
@@ -510,7 +510,7 @@ def call_view(op: OpDef, args: Any) -> Any:
 
 
 def make_view(op: OpDef, source: Any, args: Any, array: Any) -> Any:
-    """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
+    """The view tensor on `array`, made by `op` with `args` from an ordinary tensor; skips binding."""
     creation = DEFAULT
     if switches.any_mode and (inference() or not grad_enabled()):
         creation = INFERENCE_MODE if inference() else NO_GRAD_MODE
@@ -549,32 +549,32 @@ def make_view(op: OpDef, source: Any, args: Any, array: Any) -> Any:
     return out
 
 
-def turned(t: Any) -> Any:
-    """`t.t()` of a matrix, for derivatives: where nobody records or watches, without the marks of a view. What is turned
-    twice is the array that it was, so that a gradient can become `.grad` without a copy."""
+def transpose_matrix(t: Any) -> Any:
+    """The transpose of a matrix, for derivative rules; skips view tracking when nothing records and no mode is on.
+    Transposing twice returns the original array, so that a gradient can become `.grad` without a copy."""
     if switches.any_mode and run_flags() == 1 and isinstance(t, Tensor) and t._flags == 0:
         array = t.array
         base = array.base
-        if type(base) is ndarray and is_turned(array, base):
+        if type(base) is ndarray and is_transposed(array, base):
             return new_tensor(base)
         return new_tensor(array.T)
     return t.t()
 
 
-def is_turned(array: Any, base: Any) -> bool:
-    """Whether `array` is `base.T`, for an array `base` without gaps and of its dtype."""
+def is_transposed(array: Any, base: Any) -> bool:
+    """Whether `array` is `base.T`, for a contiguous array `base` of its dtype."""
     return (base.dtype == array.dtype and base.flags.c_contiguous and base.shape == array.shape[::-1] and
             base.strides == array.strides[::-1])
 
 
 def is_ordinary(t: Tensor) -> bool:
-    """Whether nothing about this tensor or thread asks for the slow path."""
+    """Whether neither this tensor nor this thread needs the slow path."""
     return not t._flags and (switches.any_mode == 0 or not slow_path())
 
 
 # ---- the layers, from the outside in
-def call_long(op: OpDef, args: Any) -> Any:
-    """The slow path: every layer is asked."""
+def call_slow(op: OpDef, args: Any) -> Any:
+    """The slow path through all layers."""
     if not op._ready:
         op.prepare()
     if switches.any_mode:
@@ -586,21 +586,21 @@ def call_long(op: OpDef, args: Any) -> Any:
 
 
 def call_traced(op: OpDef, args: Any) -> Any:
-    """The layers, and a note of the line that went through them."""
+    """The layers, recording the source line of the call."""
     result = call_layers(op, args)
     note_call(op, args, result)
     return result
 
 
 def call_layers(op: OpDef, args: Any) -> Any:
-    """The layers, one around the other."""
+    """The layers, outermost first."""
     if hooks.replaced is not None:
         made = hooks.replaced(op, args, False)
         if made is not NotImplemented:
             return made
     if tls.autocast is not None and not tls.below and op.autocast is not None:
         return hooks.autocast(op, args)
-    nested = hooks.nested           # in use once somebody has nested tensors, whose formulas may be others
+    nested = hooks.nested           # set once nested tensors are in use, which may have other formulas
     if nested is not None:
         op = nested(op, args)
     if op.composite:
@@ -615,7 +615,7 @@ def call_layers(op: OpDef, args: Any) -> Any:
 
 
 def autograd(op: OpDef, args: Any) -> Any:
-    """Record the op if a gradient is wanted, then run it on the layer below."""
+    """Record the op if a gradient is needed, then run it on the layer below."""
     mask = 0
     target = None
     if op.is_inplace or op.is_out:
@@ -653,14 +653,14 @@ def autograd(op: OpDef, args: Any) -> Any:
 
 
 def gradient_mask(op: OpDef, args: Any) -> int:
-    """Which of the op's differentiable inputs require grad, as bits."""
+    """The op's differentiable inputs that require grad, as bits."""
     mask = 0
     for bit, i in enumerate(op.inputs):
         t = args[i]
         if isinstance(t, Tensor):
-            if t._flags & FLAG_PENDING and hooks.settle is not None:      # its node may be another one then
+            if t._flags & FLAG_PENDING and hooks.settle is not None:      # its node may change then
                 hooks.settle(t)
-            if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # it has left its level
+            if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # its level has ended
                 mask |= 1 << bit
         elif isinstance(t, (list, tuple)):
             for item in t:
@@ -673,7 +673,7 @@ def gradient_mask(op: OpDef, args: Any) -> int:
 
 
 def all_inference(op: Any, args: Any) -> bool:
-    """Inference tensors bypass autograd, unless a normal tensor takes part."""
+    """Whether all tensors are inference tensors, which bypass autograd."""
     found = False
     for i in op.tensor_args:
         values = args[i] if isinstance(args[i], (list, tuple)) else (args[i],)
@@ -686,7 +686,7 @@ def all_inference(op: Any, args: Any) -> bool:
 
 
 def view_results(op: OpDef, args: Any, result: Any) -> None:
-    """Note of each result that it is a view of the first argument."""
+    """Mark each result as a view of the first argument."""
     source = args[0]
     if source._flags & FLAG_INFERENCE:
         for t in result if op.multiple else (result,):
@@ -713,16 +713,16 @@ def below(op: OpDef, args: Any) -> Any:
 
 
 def compute(op: Any, args: Any) -> Any:
-    """Run the kernel and wrap its results; lazy conjugation and negation are resolved for ops that do not know them."""
-    odd = 0
+    """Run the kernel and wrap its results; lazy conjugation and negation are resolved for ops that do not support them."""
+    flags = 0
     for i in op.tensor_args:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor):
-                odd |= t._flags
-    if odd & FLAG_PENDING and hooks.settle is not None:
+                flags |= t._flags
+    if flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(*[t for i in op.tensor_args for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))
                        if isinstance(t, Tensor)])
-    if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+    if flags & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
         return hooks.dispatch_subclass(op, args)
     if hooks.replaced is not None:
         replaced = hooks.replaced(op, args, True)
@@ -730,16 +730,16 @@ def compute(op: Any, args: Any) -> Any:
             return replaced
     if op.is_out:
         return hooks.compute_out(op, args)
-    if odd & FLAG_WRAPPER:             # no transform took it: its own has ended
+    if flags & FLAG_WRAPPER:             # no transform handled it: its own has ended
         return hooks.escaped(op, args)
-    if odd & (FLAG_CONJ | FLAG_NEG) and not op.is_view:
+    if flags & (FLAG_CONJ | FLAG_NEG) and not op.is_view:
         return compute_resolved(op, args)
-    if odd & FLAG_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
+    if flags & FLAG_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
         return hooks.sparse(op, args)
     device = args[op.device_arg] if op.device_arg >= 0 else None
-    if odd & FLAG_META or device is not None and device.type == "meta":
+    if flags & FLAG_META or device is not None and device.type == "meta":
         shaped = hooks.meta(op, args)
-        lazy = odd & (FLAG_CONJ | FLAG_NEG) ^ op.flips
+        lazy = flags & (FLAG_CONJ | FLAG_NEG) ^ op.flips
         for t in (shaped if op.multiple else (shaped,)) if lazy else ():
             t._flags |= lazy
         return shaped
@@ -749,7 +749,7 @@ def compute(op: Any, args: Any) -> Any:
     if op.is_inplace:
         write_into(op, args[0], arrays)
         return args[0]
-    bits = odd & (FLAG_CONJ | FLAG_NEG) ^ op.flips
+    bits = flags & (FLAG_CONJ | FLAG_NEG) ^ op.flips
     if op.multiple:
         made: Any = [None if a is None else wrap(a) for a in arrays]
         if bits:
@@ -763,12 +763,12 @@ def compute(op: Any, args: Any) -> Any:
 
 
 def wants_sparse(layout: Any) -> bool:
-    """Whether a factory is asked for another layout than the strided one; the argument stands before the device."""
+    """Whether a factory is called with a layout other than strided; the argument precedes the device."""
     return layout is not None and (getattr(layout, "name", None) or "strided") != "strided"
 
 
 def overrides_dispatch(op: Any, args: Any) -> bool:
-    """Whether an argument is of a class with a `__torch_dispatch__` of its own."""
+    """Whether an argument's class overrides `__torch_dispatch__`."""
     for i in op.tensor_args:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and (
@@ -810,10 +810,10 @@ def resolve(t: Tensor) -> Any:
         array = np.conj(array)
     if t._flags & FLAG_NEG:
         array = np.negative(array)
-    return new_tensor(np.asarray(array))      # of no dimensions, NumPy makes a scalar
+    return new_tensor(np.asarray(array))      # NumPy returns a scalar for 0-d arrays
 
 
-# ---- what views need of dispatch
+# ---- services for views
 class ViewDispatch(Replayer):
     """Lets views.py call ops."""
 

@@ -5,7 +5,7 @@ schema   PyTorch's own: names, defaults, overload, aliases.
 kernel   what to compute: the name of an xp function (ufuncs get in-place and out= for free), or a function of
          (xp, *args) over arrays in schema order; ScalarType arguments arrive as NumPy dtypes. None: the op has only
          kernels for sparse tensors (see ops/sparse/table.py).
-promote  how the dtypes of tensor operands are made one: None (they are not), "common", "float" (integers become the
+promote  how the dtypes of tensor operands are promoted: None (not at all), "common", "float" (integers become the
          default float), "compare" (common, bool result); "widen" as a suffix flag is separate: `widen=True` computes
          float16 and bfloat16 in float32.
 vjp      {input: rule}; a rule's parameter names say what is saved (see `compile_rules`). A tuple of inputs as key: one
@@ -17,28 +17,28 @@ batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts; "values": the shape depends on values.
 fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
          when all other arguments have their defaults (or are `fast_for`); it serves the fast path of dispatch. It may
-         return None for what it cannot do.
+         return None for unsupported arguments.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
 flips    the lazy bits (conjugate, negative) in which the result differs from its input.
-constant which outputs have no gradient although they are floating-point.
-leading  which tensor's memory order the result follows first, if not the first one's.
-exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
+constant the floating-point outputs without a gradient.
+leading  the tensor whose memory order has priority, if not the first one.
+exact    with `widen`: Python numbers and 0-d tensors are combined with half-precision tensors in float32, unrounded.
 mixes    whether complex gradients for real inputs are reduced to their real parts; if not, they are an error.
-elementwise  whether the result has the memory order of the operands; usual for ops that are batched as pointwise ones.
+elementwise  whether the result has the memory order of the operands; by default True for ops with pointwise batching.
 real_only  PyTorch refuses to record the op when its result is complex.
 lower    what a generated loop computes: an element, a reduction or a row (see codegen/loops.py).
 variants where the op is public: "function", "method", both or neither.
-autocast in which precision autocast computes it: "lower", "float32" or "widest" (the widest of its operands').
-traits   words for what else is true of it: "random" (draws random numbers; a Generator argument says so too),
-         "reads_values" (its result is no tensor, and depends on values), "piecewise_linear" (straight on either side of its
-         kinks), "keeps_zero" (of zero it is zero: sparse tensors stay sparse), "view_copy" (a view op that copies),
+autocast the precision under autocast: "lower", "float32" or "widest" (the widest of its operands').
+traits   further properties: "random" (draws random numbers; implied by a Generator argument), "reads_values" (its result is
+not a tensor, and depends on values), "piecewise_linear" (linear between its kinks), "keeps_zero" (maps zero to zero: sparse
+tensors stay sparse), "view_copy" (a view op that copies),
          "inplace_view" (changes the geometry of its operand); for ops that write to an operand "guarded" (refuses to write
-         to memory that other elements are read from) and "apart" (to memory that it reads at all);
-         "takes_leaves" (what it writes depends on no gradient: leaves that require grad take it); "casts" (the result may be
-         of a dtype without gradients), "pairs" (a view of complex numbers as pairs, or of pairs as complex numbers);
-         "out_apart" (the out= form refuses to write to memory that it reads), "out_copied" and "out_untracked" (it takes
-         operands that require grad, see core/out.py), "out_first" (the dtype of out= is looked at before anything else).
+         to memory from which other elements are read) and "apart" (to any memory that it reads); "takes_leaves" (the write
+         is not differentiable: leaves that require grad are allowed); "casts" (the result may have a dtype without
+         gradients), "pairs" (a view of complex numbers as pairs, or of pairs as complex numbers);
+         "out_apart" (the out= form refuses to write to memory that it reads), "out_copied" and "out_untracked" (it accepts
+         operands that require grad, see core/out.py), "out_first" (the dtype of out= is checked before everything else).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 """
 from __future__ import annotations
@@ -58,7 +58,7 @@ UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep wi
 
 
 class OpName(str):
-    """The name of an op: text to the interpreters, and callable, since PyTorch has `op.name()`."""
+    """The name of an op: a str that is callable, since PyTorch has `op.name()`."""
 
     full: str
 
@@ -67,7 +67,7 @@ class OpName(str):
 
 
 class OpDef:
-    """One overload of one op. Everything that interprets ops reads its columns from here."""
+    """One overload of one op, with the columns that the interpreters read."""
 
     def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
@@ -89,32 +89,32 @@ class OpDef:
         self.promote = promote
         self.widen = widen
         self.functional = functional          # for an in-place or out= form: the op it is a form of
-        # Which dtypes out= tensors may have (see ops/shared/out_dtypes.py): what results are cast to, or theirs alone.
+        # The allowed dtypes of out= tensors (see ops/shared/out_dtypes.py).
         self.out: str = out if isinstance(out, str) else ("cast" if composite or promote is not None else "same")
-        self.alias = alias                    # another name of an op: that op's name and overload
-        self.meant: Any = None                # the op itself, once this one is in use
+        self.alias = alias                    # for an alias: the name and overload of the aliased op
+        self.meant: Any = None                # the aliased op, once this one is in use
         self.pure: Any = None                 # for an in-place form: the op that computes what it writes
         self.composite = composite            # made of other ops: `kernel` works on tensors and records nothing itself
         self.variants = variants
-        self.numbers = numbers                # accepts Python numbers in the place of tensors
+        self.numbers = numbers                # accepts Python numbers for tensors
         self.kernel = kernel
         self.direct: bool = isinstance(kernel, str)
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
-        # What the fast path computes with: a function of the arrays alone, right for the default of all other arguments.
+        # The function of the fast path: takes the arrays alone, valid for the defaults of all other arguments.
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
         self.fast_for = fast_for
         self.into: Any = None                 # a kernel that writes its result into the first array, None if it cannot
-        self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # writes into `out=` as well
-        # Its result has the memory order of its operands (unless it is given one by name).
-        # (The text is asked and not the parameters: parsing can wait until the op is used.)
+        self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # also supports `out=`
+        # Its result has the memory order of its operands, unless it has a memory_format argument. (Read from the schema's
+        # text, since parameters are parsed on first use.)
         self.elementwise: bool = elementwise if elementwise is not None else getattr(batch, "elementwise", False) and not (
             composite or "Tensor(a" in schema.text or " memory_format" in schema.text)
-        self.loose: bool = self.elementwise   # `fast` leaves the memory order to be checked
-        self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
-        self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) that the results have other than the input
+        self.loose: bool = self.elementwise   # the memory order of `fast`'s result must be checked
+        self.checks: bool = False             # `fast` checks dtypes itself and returns None for unsupported ones
+        self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) in which the results differ from the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
-        self.checks_dtypes: bool = getattr(check, "takes_floats", False)     # `check` has nothing against float32 and float64
+        self.checks_dtypes: bool = getattr(check, "takes_floats", False)     # `check` accepts float32 and float64
         self.native: Any = None               # a compiled kernel of all arguments, arrays for tensors (see codegen/README.md)
         self.exact: bool = exact
         self.leading: int = leading
@@ -125,21 +125,21 @@ class OpDef:
         self.random: bool = not composite and ("random" in traits or "Generator" in schema.text)
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
-        # Takes real and complex operands together: the gradients of the real ones are real parts.
+        # Accepts real and complex operands together: the gradients of the real ones are real parts.
         self.mixes: bool = mixes
         self.real_only: bool = real_only      # no gradients are recorded for complex results
         self.node_name: str = node or camel(self.name) + "Backward0"
         self.packet: Any = None
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
-        self.declared_rules: Any = None       # the same in the order in which they were written
-        self.saved_names: Any = None          # by slot, as `Slots` lays them out: names, outputs and arguments of tensors
+        self.declared_rules: Any = None       # the same in declaration order
+        self.saved_names: Any = None          # by slot, as assigned by `Slots`: names, outputs and arguments of tensors
         self.saved_outputs: Any = None
         self.saved_args: Any = None
-        self.attr_names: Any = None           # and names and kinds of what is kept besides tensors
+        self.attr_names: Any = None           # names and kinds of the saved values other than tensors
         self.attr_kinds: Any = None
-        self.run: Any = None                  # in plain Python, what its nodes do when they run (see plain/rules.py)
-        self.short: Any = None                # what calls of `ops.aten.name.overload` run, made with the first (api.py)
+        self.run: Any = None                  # plain core: runs its nodes (see plain/rules.py)
+        self.short: Any = None                # the entry of `ops.aten.name.overload`, created by the first call (api.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
         self.inputs: tuple[int, ...] = ()
@@ -147,9 +147,10 @@ class OpDef:
         self._ready: bool = False
         self.tail: tuple[Any, ...] = ()
 
-    # ---- facts read off the schema, on first use: the table is long and import must be quick
+    # ---- properties derived from the schema on first use, to keep import fast
     def prepare(self) -> None:
-        """Derive what dispatch needs from the schema. Two threads may do so at once: each assigns final values alone."""
+        """Derive what dispatch needs from the schema; safe for concurrent threads, since each assigns the same final
+        values."""
         schema = self.schema
         params = schema.params
         self.is_view: bool = schema.is_view
@@ -207,7 +208,7 @@ class OpDef:
             p.type == "bool" and p.optional)
 
     def plan(self, mask: int) -> Plan:
-        """What to save for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
+        """The plan for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = make_plan(self, mask)
@@ -222,8 +223,8 @@ class OpDef:
     def __str__(self) -> str:
         return f"aten.{self.name}.{self.overload}"
 
-    # Properties, and not __getattr__, which would make the interpreter slow for every other attribute. (`__name__` is
-    # another; api.py puts it in, since the class that Cython makes of this one has no room for it.)
+    # Properties rather than __getattr__, which would slow down every other attribute. (`__name__` is added by api.py, since
+    # the Cython class does not support it.)
     @property
     def _schema(self) -> Any:
         return CALLERS["schema"](self)
@@ -246,7 +247,8 @@ class OpDef:
 
     @property
     def qualified(self) -> str:
-        """The name with its namespace; that of ops from outside has it anyway, so that tables by name never mean them."""
+        """The name with its namespace; user-defined ops already have it in their name, so that tables by name never match
+        them."""
         return self.name if "::" in self.name else f"aten::{self.name}"
 
 
@@ -257,13 +259,13 @@ class Packet:
         self.name = name
         self.overloads_: list[OpDef] = []
         self.schemas: list[Any] = []
-        self.entry: Any = None            # what its calls run, made with the first
-        self.declared: int = 0            # how many of them are rows of a table; derived forms follow
+        self.entry: Any = None            # the entry of its calls, created by the first
+        self.declared: int = 0            # the number of declared rows; derived forms follow
 
     def add(self, op: OpDef, listed: bool = True) -> None:
         op.packet = self
         setattr(self, op.overload, op)
-        if not listed:                    # reached by its own name only
+        if not listed:                    # reachable by its own name only
             return
         place = next((i for i, s in enumerate(self.schemas) if takes_number_for_tensor(s, op.schema)), len(self.schemas))
         self.overloads_.insert(place, op)
@@ -281,7 +283,7 @@ class Packet:
         return CALLERS["packet"](self, args, kwargs)
 
     def function(self, name: str, general: Any) -> Any:
-        """A public function `name` for the calls of this op; `general` gets those that modes or classes want to see."""
+        """A public function `name` for the calls of this op; `general` handles calls that modes or subclasses override."""
         return CALLERS["function"](self, name, general)
 
     def __repr__(self) -> str:
@@ -292,7 +294,7 @@ class Packet:
 
 
 def takes_number_for_tensor(first: Schema, second: Schema) -> bool:
-    """Whether `first` has an integer where `second` has a tensor: a tensor that could be either is a tensor."""
+    """Whether `first` has an integer where `second` has a tensor: an argument that fits both is a tensor."""
     if first.is_out != second.is_out:
         return False
     for a, b in zip(first.params, second.params, strict=False):
@@ -303,10 +305,10 @@ def takes_number_for_tensor(first: Schema, second: Schema) -> bool:
     return False
 
 
-OPS: dict[str, Packet] = {}           # by name; ops of users (see library/) by "namespace::name"
-CALLERS: dict[str, Any] = {}          # how an op or a packet is called; api.py provides it
-KERNEL_INSTALLERS: list[Any] = []     # what gives an op with a `lower` column its compiled kernel, where there are any
-MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name, for names of modules imported on demand
+OPS: dict[str, Packet] = {}           # by name; user-defined ops (see library/) by "namespace::name"
+CALLERS: dict[str, Any] = {}          # the calls of ops and packets, set by api.py
+KERNEL_INSTALLERS: list[Any] = []     # functions that install the compiled kernel of an op with a `lower` column
+MODULES: dict[str, tuple[str, ...]] = {}      # name -> the modules that declare it, imported on demand
 
 
 def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
@@ -330,14 +332,14 @@ def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, num
 
 
 def add_form(op: OpDef, form: str, numbers: bool, kernel: Any) -> None:
-    """Declare lazily that `op` has an in-place or out= form; it is made when first looked up."""
+    """Declare lazily that `op` has an in-place or out= form, created on first lookup."""
     name = op.name + ("_" if form == "inplace" else "")
     FORMS.setdefault(name, []).append((op, form, numbers, kernel))
     UNFINISHED.add(name)
 
 
 FORMS: dict[str, list[tuple[OpDef, str, bool, Any]]] = {}
-UNFINISHED: set[str] = set()          # names with forms to be made or modules to be imported before they are used
+UNFINISHED: set[str] = set()          # names with pending forms or module imports
 finishing = allocate_lock()
 
 
@@ -349,7 +351,7 @@ def packet_of(name: str) -> Packet:
 
 
 def find_packet(name: str) -> Packet | None:
-    """The packet called `name`, its derived forms included."""
+    """The packet `name`, including its derived forms."""
     if name in UNFINISHED:
         finish(name)
     return OPS.get(name)
@@ -362,8 +364,8 @@ def load(name: str) -> None:
 
 
 def finish(name: str) -> None:
-    """Complete the packet called `name`: the rows of all tables, and the forms derived from them."""
-    load(name)                        # not under the lock: whoever imports a table may wait for it
+    """Complete the packet `name`: the rows of all tables, and the forms derived from them."""
+    load(name)                        # not under the lock, which importing a table may need
     with finishing:
         for op, form, numbers, kernel in FORMS.get(name, ()):
             if form == "inplace" or out_possible(op):
@@ -373,7 +375,7 @@ def finish(name: str) -> None:
 
 
 def function_of(op: OpDef) -> Any:
-    """The op that an in-place row of its own is a form of: the one of its name and arguments, if there is one."""
+    """The functional op of a separately declared in-place row: the one with the same name and arguments, if there is one."""
     found = getattr(find_packet(op.name[:-1]), op.overload, None)
     return found if found is not None and names_of(found.schema.params) == names_of(op.schema.params) else None
 
@@ -432,7 +434,7 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
         count = len(fields)
 
         def make(cls: Any, *values: Any) -> Any:
-            """From the results one by one, or from a sequence of them."""
+            """Create it from separate results, or from a sequence of them."""
             if len(values) != count:
                 values = as_sequence(cls, values, count)
             return tuple.__new__(cls, values)
@@ -445,7 +447,7 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def as_sequence(cls: Any, values: Any, count: int) -> Any:
-    """The results in a sequence that is the only argument."""
+    """The results given as a single sequence argument."""
     if len(values) != 1 or not hasattr(values[0], "__len__"):
         raise TypeError("constructor requires a sequence")
     if len(values[0]) != count:
@@ -454,7 +456,7 @@ def as_sequence(cls: Any, values: Any, count: int) -> Any:
 
 
 def show_result(self: Any) -> str:
-    """How a named tuple of results prints."""
+    """The printed form of a named tuple of results."""
     items = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)])
     return f"torch.return_types.{type(self).__name__}(\n{items})"
 

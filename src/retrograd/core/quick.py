@@ -13,7 +13,7 @@ ndarray = np.ndarray
 
 
 def quick_result(op: Any, args: Any, values: Any, floats: bool) -> Any:
-    """What the compiled kernel makes of `values`, the arguments with arrays for tensors; None if it does not take them.
+    """The compiled kernel's result for `values`, the arguments with arrays for tensors; None if unsupported.
 
     `floats` says that all operands are tensors of float32 or float64.
     """
@@ -35,7 +35,7 @@ def quick_result(op: Any, args: Any, values: Any, floats: bool) -> Any:
 
 
 def write_quick(op: Any, args: Any, values: Any, floats: bool) -> bool:
-    """Let the compiled kernel write to the target of an in-place op that is not recorded; False if it does not take it."""
+    """Run the compiled kernel of an in-place op that is not recorded; False if unsupported."""
     target = args[0]
     x = target.array
     if not x.flags.c_contiguous or op.quick == QUICK_FLOATS and not floats:
@@ -68,7 +68,7 @@ def write_quick(op: Any, args: Any, values: Any, floats: bool) -> bool:
 
 
 def passes(op: OpDef, args: Any) -> bool:
-    """Whether the op's check has nothing against the arguments. What it has, the general way says, after what else is wrong."""
+    """Whether the op's check accepts the arguments; if not, the general path raises its error, after other errors."""
     try:
         op.check(*args)
     except Exception:
@@ -77,6 +77,6 @@ def passes(op: OpDef, args: Any) -> bool:
 
 
 def tensors_of(op: OpDef, arrays: Any) -> Any:
-    """Tensors for the several results of an op, in the type that it returns."""
+    """Tensors for the results of an op with several, in its return type."""
     results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in arrays]
     return results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)

@@ -1,12 +1,13 @@
-"""Recipes: what a call of an op does, read off its declaration once, when the op is first used.
+"""Recipes: the steps of a call of an op, derived from its declaration on first use.
 
 NOTE [Recipes]
-A row of the table says what an op is; its recipe says what a call of it has to do, in the same form for both cores:
-    Binding     how arguments find their parameters: binder.pyx reads it in the compiled core, plain/calls.py writes it out
-    quick_kind  whether a call where nothing is recorded goes straight to the compiled kernel, and what is asked before
-    Rule        one derivative formula, and where its arguments come from
+A row of the table declares an op; its recipe lists the steps of a call, in the same form for both cores:
+    Binding     matches arguments to parameters: binder.pyx reads it in the compiled core, plain/calls.py generates code
+    from it
+    quick_kind  whether a call without recording goes straight to the compiled kernel, and after which tests
+    Rule        one derivative formula, and the sources of its arguments
     Plan        which tensors and attributes a node keeps for the gradients that are wanted
-`OpDef.prepare` makes all but the bindings, which belong to public names and not to ops.
+`OpDef.prepare` creates all but the bindings, which belong to public names and not to ops.
 """
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from typing import Any
 
 NOT_IMPLEMENTED = "not implemented"
 
-# where a rule's argument comes from
+# sources of a rule's argument
 GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
-# what an attribute slot holds
+# kinds of attribute slots
 VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE, LAYOUT, BLOCKSIZE = range(11)
 ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM,
                       "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
                       "_self_sym_blocksize_opt": BLOCKSIZE}
-# whether a call without a graph may go to the compiled kernel at once: never, for all operands, if all are float32 or float64,
-# or after the check
+# whether a call without recording may go straight to the compiled kernel: never, always, if all operands are float32 or
+# float64, or after the check
 QUICK_NO, QUICK_ANY, QUICK_FLOATS, QUICK_CHECKED = range(4)
 
 
 class Binding:
-    """How the arguments of a call of a public name find the parameters of one of its overloads."""
+    """Matches the arguments of a public call to the parameters of one overload."""
 
     def __init__(self, schema: Any, is_method: bool, unreduced: bool) -> None:
         params = schema.params
@@ -36,21 +37,21 @@ class Binding:
         self.params = params
         self.is_method = is_method
         self.positional: int = sum([not p.kwarg_only for p in params])
-        self.required: int = max([i + 1 for i, p in enumerate(params) if p.required], default=0)   # all of them are before this
+        self.required: int = max([i + 1 for i, p in enumerate(params) if p.required], default=0)   # required ones end here
         self.least: int = sum([p.required for p in params])
-        # where the ints of x.view(2, 3) begin, which may be given one by one
+        # start of the ints of x.view(2, 3), which may be given separately
         self.varargs: int = (1 if is_method else 0) if schema.takes_varargs(is_method) else -1
         self.keywords: Mapping[str, int] = schema.keywords(is_method)
         self.defaults: list[Any] = [p.default for p in params]
         if unreduced and not is_method and "int reduction=1" in schema.text:       # see `make_unreduced` in api.py
             self.defaults[self.keywords["reduction"]] = 0
 
-        # for a method: whether the tensor before the dot is its first argument
+        # for a method: whether the receiver is its first argument
         self.takes_receiver_first: bool = not is_method or not schema.is_out and bool(params) and params[0].name == "self"
 
 
 class Rule:
-    """One derivative formula: which inputs it serves and where its arguments come from."""
+    """One derivative formula: the inputs it serves and the sources of its arguments."""
 
     __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "targets")
 
@@ -59,21 +60,21 @@ class Rule:
         self.targets = targets        # positions in op.inputs
         self.sources = sources        # ((kind, index), ...)
         self.many = many              # returns a tuple, one gradient per target
-        self.missing: bool = getattr(fn, "missing", False)       # it only says that there is no formula
-        # the two commonest calls, so that apply need not look: 1 is fn(grad), 2 is fn(grad, a saved tensor)
+        self.missing: bool = getattr(fn, "missing", False)       # a placeholder for a missing formula
+        # the two most common calls, precomputed for apply: 1 is fn(grad), 2 is fn(grad, a saved tensor)
         kinds = tuple([kind for kind, _ in sources])
         self.shape: int = 1 if kinds == (GRAD,) else 2 if kinds == (GRAD, SAVED) else 0
         self.index: int = sources[1][1] if self.shape == 2 else 0
 
 
 class Plan:
-    """What to save when only some inputs need a gradient."""
+    """The values to save for one combination of inputs that need a gradient."""
 
     __slots__ = ("attrs", "first", "inputs", "outputs", "saves", "second")
 
     def __init__(self, inputs: Any, outputs: Any, attrs: Any, slots: int) -> None:
         self.saves: int = slots if inputs or outputs else 0
-        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # where argument 0 is kept
+        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # the slot of argument 0
         self.second: int = next((slot for slot, argument in inputs if argument == 1), -1)
         self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
         self.outputs = outputs        # ((slot, output), ...), packed after it
@@ -81,7 +82,7 @@ class Plan:
 
 
 class Slots:
-    """What the nodes of an op keep, by the names that its rules ask for."""
+    """The saved values of an op's nodes, by the parameter names of its rules."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
@@ -90,15 +91,15 @@ class Slots:
         self.returns: dict[str, int] = {(r.name or "result"): i for i, r in enumerate(results)}
         self.returns.update({"result": 0, **{f"result{i}": i for i in range(len(results))}})
         self.names: list[str] = []            # one per tensor slot
-        self.outputs: list[int] = []          # which output the slot holds, -1 for an input
-        self.args: list[int] = []             # which argument the slot holds, -1 for an output
+        self.outputs: list[int] = []          # output number of the slot, -1 for an input
+        self.args: list[int] = []             # argument number of the slot, -1 for an output
         self.attr_names: list[str] = []
         self.attr_kinds: list[tuple[int, int, int]] = []
 
     def source(self, name: str) -> tuple[int, int]:
-        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
+        """The source of a rule's parameter, adding a slot for it if it must be saved."""
         index, params = self.index, self.schema.params
-        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
+        if name == "grad" and name not in index:      # with an input of that name, gradients are called `grads`
             return GRAD, 0
         if name == "grads":
             return GRADS, 0
@@ -135,7 +136,7 @@ class Slots:
 
 
 def compile_rules(op: Any) -> None:
-    """Read off each rule's parameter names what it needs, and lay out the saved slots."""
+    """Derive from each rule's parameter names what it needs, and assign the saved slots."""
     slots = Slots(op.schema)
     rules: list[Rule] = []
     keys: list[tuple[str, ...]] = []
@@ -153,16 +154,16 @@ def compile_rules(op: Any) -> None:
     op.saved_names, op.saved_outputs, op.saved_args = slots.names, slots.outputs, slots.args
     op.attr_names, op.attr_kinds = slots.attr_names, slots.attr_kinds
     op.declared_rules = rules
-    # Nodes compute gradients in the alphabetical order of inputs; a graph of the backward pass shows it.
+    # Nodes compute gradients in the alphabetical order of inputs, visible in a graph of the backward pass.
     op.rules = [rules[i] for i in sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))]
 
 
 def make_plan(op: Any, mask: int) -> Plan:
-    """What the rules for the inputs in `mask` need saved."""
+    """The plan for the rules of the inputs in `mask`."""
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
     slots: Any = {i for kind, i in wanted if kind == SAVED}
     users = [i for r in op.rules for i in {i for kind, i in r.sources if kind == SAVED}]
-    # results, and inputs that several rules use, are kept whichever gradients are wanted
+    # results, and inputs that several rules use, are kept for any combination of gradients
     slots = sorted(slots | {i for i in users if op.saved_outputs[i] >= 0 or users.count(i) > 1})
     used = {i for kind, i in wanted if kind == ATTR}
     attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
@@ -172,7 +173,7 @@ def make_plan(op: Any, mask: int) -> Plan:
 
 
 def make_short_plan(op: Any, mask: int) -> Plan:
-    """`make_plan` for calls with default arguments: attributes that no rule uses need not be kept, they are in `op.tail`."""
+    """`make_plan` for calls with default arguments: unused attributes are not kept, they are in `op.tail`."""
     plan = op.plan(mask)
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
     if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
@@ -181,7 +182,7 @@ def make_short_plan(op: Any, mask: int) -> Plan:
 
 
 def quick_kind(op: Any) -> int:
-    """Whether a call where nothing is recorded may go straight to the compiled kernel, and what is asked before."""
+    """Whether a call without recording may go straight to the compiled kernel, and after which tests."""
     if op.is_inplace:
         possible = (op.native is None and op.pure is not None and op.pure.native is not None
                     and not op.pure.multiple and "apart" not in op.traits and "guarded" not in op.traits)

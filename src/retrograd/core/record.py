@@ -1,8 +1,8 @@
-"""Recording: the node of an op, its edges, what it saves before and after the kernel, and how its rules are run.
+"""Recording: the node of an op, its edges, the values saved before and after the kernel, and running its rules.
 
 NOTE [Plans]
 Which tensors and values a node keeps depends on which inputs need a gradient: only rules that will run may save. An op
-works that out once for every combination (`OpDef.plan`). Saved inputs are taken before the kernel runs, outputs after it.
+computes this once for every combination (`OpDef.plan`). Saved inputs are taken before the kernel runs, outputs after it.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ndarray = np.ndarray
 
 
 class OpNode(Node):
-    """The node of an op from the table; its rules say how gradients pass through it."""
+    """The node of a table op, whose rules compute its gradients."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class OpNode(Node):
         return results
 
     def apply_lists(self, grads: Any, needed: Any) -> Any:
-        """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
+        """`apply` for ops with lists of tensors among their inputs: one edge for each item."""
         op = self._op_
         starts, counts = self._attrs_[len(op.attr_names)]
         results: list[Any] = [None] * len(self._next_)
@@ -147,7 +147,7 @@ def check_saved(node: Node, needed: Any) -> None:
 
 
 def unpack_fast(node: Node, slot: int) -> Any:
-    """`unpack_slot` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
+    """`unpack_slot` for the most common cases: an unmodified plain input tensor, or an output."""
     if node._saved_ is None:
         return unpack_slot(node, slot)
     if type(node._saved_[slot]) is ndarray:
@@ -162,7 +162,7 @@ def unpack_fast(node: Node, slot: int) -> Any:
 
 
 def rule_arguments(node: Node, rule: Any, grads: Any, needed: Any) -> Any:
-    """What a rule asks for by the names of its parameters."""
+    """The arguments of a rule, by the names of its parameters."""
     values = []
     for kind, index in rule.sources:
         if kind == GRAD:
@@ -190,12 +190,12 @@ def saved_attribute(node: Any, name: str) -> Any:
         param = op.schema.params[argument]
         if node._attrs_ is not None:
             value = node._attrs_[slot]
-        else:                                            # a call with default arguments, by the fast path
+        else:                                            # a fast-path call with default arguments
             value = op.tail[argument - len(op.tensor_args)] if kind == VALUE else None
         if value is None and kind == STRIDES:
             return ()
         if key.endswith("_sizes_opt") and not value:
-            return (0,)                                  # as PyTorch shows the sizes of a tensor that was not given
+            return (0,)                                  # PyTorch's value for the sizes of an omitted tensor
         if kind in (SIZES, SHAPE) and type(value) is tuple:
             return Size(value)
         if kind == VALUE and param.type in ("int", "SymInt"):
@@ -206,7 +206,7 @@ def saved_attribute(node: Any, name: str) -> Any:
     slot = op.saved_names.index(key)
     if node._saved_ is None and not op.has_lists:
         plan = op.plan(sum([1 << i for i, n in enumerate(node._next_) if n is not None]))
-        if not plan.inputs and not plan.outputs:              # the rules in use needed nothing
+        if not plan.inputs and not plan.outputs:              # the rules in use save nothing
             return SavedTensor.nothing() if raw else None
     if node._saved_ is None:
         if not raw:
@@ -236,7 +236,7 @@ def saved_attribute(node: Any, name: str) -> Any:
 
 
 def unsigned(value: Any) -> Any:
-    """A saved integer as nodes show it: negative ones wrap around."""
+    """A saved integer as shown by nodes: negative ones wrap around."""
     return value + 2**64 if type(value) is int and value < 0 else value
 
 
@@ -249,7 +249,7 @@ def node_class(op: OpDef) -> Any:
         made = op._node_class = NODE_CLASSES.get(op.node_name)
         if made is None:
             members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
-            # the few that are not made out of a formula
+            # the few without a formula
             if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy") and not (
                     op.node_name.startswith("Foreach")):
                 full = "torch::autograd::" + op.node_name
@@ -264,10 +264,10 @@ NODE_CLASSES: dict[str, Any] = {}
 
 
 def show_saved(op: Any, cls: Any) -> None:
-    """Let nodes show what they keep. (Each name is a property: with __getattr__ every attribute of a node were slow.)"""
+    """Add a property for each saved value (with __getattr__ every attribute of a node would be slow)."""
     names = [f"_saved_{n}" for n in [*op.saved_names, *op.attr_names]] + [f"_raw_saved_{n}" for n in op.saved_names]
     for name in names:
-        if name not in vars(cls):             # several ops may have nodes of one class
+        if name not in vars(cls):             # several ops may share a node class
             setattr(cls, name, saved_property(name))
 
 
@@ -335,7 +335,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             values[slot] = attribute_value(kind, args[arg], extra)
-        node._attrs_ = tuple(values)           # one of numbers leaves the garbage collector's lists, as a list never does
+        node._attrs_ = tuple(values)           # a tuple of numbers is untracked by the garbage collector, a list never is
     if switches.any_mode and tls.origins:
         remember(node)
     return node
@@ -434,7 +434,7 @@ def record_lists(op: Any, args: Any, node: Any) -> None:
 
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:
-    """What an attribute slot keeps of an argument."""
+    """The value of an attribute slot for an argument."""
     if kind == VALUE:
         return value
     if type(value) is Tensor:
@@ -463,7 +463,7 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
         return array.size
     if kind == LAYOUT or kind == BLOCKSIZE:
         return (hooks.layout if kind == LAYOUT else hooks.blocksize)(value)
-    if not -array.ndim <= extra < array.ndim:      # recorded before the kernel has looked at its arguments
+    if not -array.ndim <= extra < array.ndim:      # recorded before the kernel checks its arguments
         if not array.ndim:
             raise IndexError(f"Dimension specified as {extra} but tensor has no dimensions")
         raise IndexError(f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got "
@@ -472,14 +472,14 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
 
 
 def finish(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
-    """Give the outputs their history and save those that the rules use."""
+    """Set the history of the outputs and save those that the rules use."""
     shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
              for nr, t in enumerate(outputs)]
     if op.real_only and any([t is not None and t.array.dtype.kind == "c" for t in shown]):
         raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
     if len(outputs) == 1 and shown[0] is None:
         dropped(op, outputs[0].array)
-    while len(shown) > 1 and shown[-1] is None and outputs[len(shown) - 1] is not None:      # no gradient ever comes for it
+    while len(shown) > 1 and shown[-1] is None and outputs[len(shown) - 1] is not None:      # it never gets a gradient
         shown.pop()
     describe_outputs(node, shown)
     for nr, t in enumerate(shown):
@@ -500,7 +500,7 @@ def save_results(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
 
 
 def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
-    """`save_results` of an in-place op; what was written through a view has the view's new history, not the op's."""
+    """`save_results` of an in-place op; a value written through a view has the view's new history, not the op's."""
     save_results(op, node, mask, (target,))
     if target._view is not None and target._node is not None:
         plan = op.plan(mask)
@@ -511,7 +511,7 @@ def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
 
 
 def dropped(op: OpDef, array: Any) -> bool:
-    """Whether a recorded op may have a result without gradient; those that may not raise."""
+    """Whether a recorded op may have a result without gradient; raises for ops that may not."""
     if "casts" in op.traits:
         return True
     raise RuntimeError(f"Autograd not support dtype: {BY_NUMPY[array.dtype].legacy}")

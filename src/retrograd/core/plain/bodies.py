@@ -1,7 +1,7 @@
-"""What a written function does once its arguments are bound: guards, kernel, new tensor, node.
+"""The body of a generated function after binding: guards, kernel, new tensor, node.
 
-The lines are those of `dispatch.call_general` with everything decided that the table and the types of the arguments
-decide. Where a guard fails, or the kernel raises, the answer is `ASK`: the layers take the call, and say what is wrong.
+The lines are those of `dispatch.call_general` specialised for the table's row and the types of the arguments. Where a guard
+fails, or the kernel raises, the result is `ASK`: the layers run the call and raise its error.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrograd.core.plain.operators import COMMON, new_text
 from retrograd.core.record import dropped, finish, record, save_results
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 
-ASK = object()                 # the schemas and the layers are to take this call
+ASK = object()                 # the schemas and the layers must run this call
 
 SPACE: dict[str, Any] = dict(
     COMMON, ASK=ASK, np=np, call=call, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
@@ -27,7 +27,7 @@ SPACE: dict[str, Any] = dict(
 class Body:
     """The lines that run an op on arguments given by expressions, in schema order; `types` are the types of their values."""
 
-    # nothing watches this thread; `wanted` are the inputs that need gradients, as bits
+    # no mode is on; `wanted` are the inputs that need gradients, as bits
     ORDINARY = """
     if switches.any_mode and tls.run_flags > 1: return ASK
 """
@@ -54,7 +54,7 @@ class Body:
         if op.is_out:
             return self.ORDINARY + self.returning(f"call(op, [{self.values}])")
         if not op.simple or op.is_view and not op.one_view or self.names_device() or not all(
-                [issubclass(self.types[i], (Tensor, list)) for i in self.tensors]):      # a number is no array
+                [issubclass(self.types[i], (Tensor, list)) for i in self.tensors]):      # a number is not an array
             return self.ORDINARY + self.returning(f"call_ordinary(op, [{self.values}])")
         return self.view() if op.one_view else self.several() if op.multiple else self.single()
 
@@ -64,11 +64,11 @@ class Body:
         return f"    return {made}\n"
 
     def names_device(self) -> bool:
-        """Whether a device or a layout is asked for by name."""
+        """Whether a device or a layout is given."""
         place = self.op.device_arg
         return place >= 0 and (self.expressions[place] != "None" or self.expressions[place - 1] != "None")
 
-    # ---- the three kinds of ops that are written out
+    # ---- the three kinds of generated bodies
     def view(self) -> str:
         """One view of one tensor."""
         rest = "".join([f"{e}, " for e in self.expressions[1:]])
@@ -127,7 +127,7 @@ class Body:
         return text + self.RECORDING
 
     def computing(self) -> str:
-        """z is what the kernel gives: called directly where no operand needs promotion, else as the layers call it."""
+        """z is the kernel's result: called directly where no operand needs promotion, else through the layers' function."""
         op = self.op
         arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
         through = f"run_kernel(op, ({self.values},), [{', '.join(arrays)}])"
@@ -150,7 +150,7 @@ class Body:
         return "    try:\n" + "".join([f"        {line}\n" for line in lines]) + "    except Exception: return ASK\n"
 
     def fits(self) -> list[str]:
-        """The tests that no operand needs promotion, and that none decides on the memory order of the result."""
+        """The tests that no operand needs promotion or determines the memory order of the result."""
         first = f"x{self.tensors[0]}"
         tests = [self.FLOAT.format(first)]
         for i in self.tensors[1:]:

@@ -1,16 +1,16 @@
-"""Calls in plain Python: each public name binds by the types of its arguments, and runs a function written for them.
+"""Calls in the plain core: each public name binds by the types of its arguments, and runs a function generated for them.
 
 NOTE [Call patterns]
-Which overload takes a call, and what becomes of each argument, depends on the types of the arguments and on the names of
-the keywords, hardly ever on values. So a public function keeps, by these types, what it has to do: the second call of a
-pattern writes a function with everything in it that is known by then: overload, defaults, conversions, which inputs may
-need gradients, what computes. The first call, and all calls that a pattern does not fit (a mode is on, a tensor has flags,
-a list holds other things than before, an argument is wrong), are bound by the schemas and go through the layers, which
-know the rest and PyTorch's error texts. A pattern answers `ASK` for them.
+The overload of a call and the conversion of each argument depend on the types of the arguments and the names of the
+keywords, rarely on values. So a public function caches code by these types: the second call of a pattern generates a
+function specialised for the overload, defaults, conversions, differentiable inputs and kernel. The first call, and all
+calls that do not fit a pattern (a mode is on, a tensor has flags, a list holds other types, an argument is wrong), are
+bound by the schemas and go through the layers, which handle all other cases and raise PyTorch's errors. A pattern returns
+`ASK` for them.
 
-A pattern is written only if the overloads before its own refuse such types whatever the values are. In a compiled core
-binder.pyx does the same without code per op. The texts consist of templates and of numbers that the table gives; no name
-or value of a user gets into them.
+A pattern is generated only if the overloads before its own refuse such types for all values. In the compiled core
+binder.pyx does the same without code per op. The source is built from templates and numbers of the table; it contains no
+user-defined names or values.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from retrograd.core.plain.operators import F32, F64, run_text
 from retrograd.core.recipe import Binding
 from retrograd.core.tensor import Size, Tensor
 
-MOST = 64                      # patterns that a name keeps
+MOST = 64                      # maximum patterns per name
 
 
 def ask(*args: Any) -> Any:
@@ -34,7 +34,7 @@ def ask(*args: Any) -> Any:
 
 
 def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool) -> Any:
-    """A function that runs, of the first schema that a call fits, the target: an op, or a function of the bound arguments."""
+    """A function that runs the target of the first schema that a call fits: an op, or a function of the bound arguments."""
     patterns: dict[Any, Any] = {}
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -64,8 +64,8 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
 
 # ---- values
 def is_ordinary(values: Any) -> bool:
-    """Whether a function may be written for such values: tensors without flags (the first one of a list stands for all) and
-    values of built-in types. Classes of a program are not kept."""
+    """Whether code may be generated for these values: tensors without flags (the first one of a list represents all) and
+    values of built-in types; user-defined classes are not cached."""
     for value in values:
         first = value[0] if type(value) in (list, tuple) and value else value
         if first._flags if isinstance(first, Tensor) else type(first) not in KNOWN:
@@ -74,7 +74,7 @@ def is_ordinary(values: Any) -> bool:
 
 
 def ints(value: Any) -> Any:
-    """The ints of a list or tuple as a tuple; None if there are others among them, or none at all."""
+    """The ints of a list or tuple as a tuple; None if it is empty or has other items."""
     for item in value:
         if type(item) is not int:
             return None
@@ -82,7 +82,7 @@ def ints(value: Any) -> Any:
 
 
 def tensors(value: Any) -> Any:
-    """The tensors of a list or tuple as a list; None if there are others among them, or none at all."""
+    """The tensors of a list or tuple as a list; None if it is empty or has other items."""
     for item in value:
         if not isinstance(item, Tensor) or item._flags:
             return None
@@ -95,13 +95,13 @@ NUMERIC = ("int", "bool", "float", "Scalar")
 
 
 class Call:
-    """One call, and what its types say: the overload, and an expression for each of its parameters."""
+    """One call by its types: the overload, and an expression for each parameter."""
 
     def __init__(self, name: str, bindings: list[Binding], targets: Any, args: Any, kwargs: Any) -> None:
         self.args, self.kwargs = args, kwargs
         self.values = (*args, *kwargs.values())
         self.names = [f"a{i}" for i in range(len(self.values))]
-        self.lines: list[str] = []            # conversions, before anything else is done
+        self.lines: list[str] = []            # conversions, executed first
         self.flagged: list[str] = []          # the tensors that must have no flags
         self.space: dict[str, Any] = {}
         self.index = -1
@@ -131,7 +131,7 @@ class Call:
         self.index = index
 
     def places(self, binding: Binding) -> dict[int, Any] | None:
-        """For each parameter that is given: the number of the argument, or the slice of several ints."""
+        """For each given parameter: the index of its argument, or the slice of several ints."""
         if not binding.takes_receiver_first or "out" in self.kwargs and self.kwargs["out"] is None:
             return None
         count = len(self.args)
@@ -148,7 +148,7 @@ class Call:
         return places
 
     def refuses(self, binding: Binding) -> bool:
-        """Whether an overload takes no call with arguments of these types."""
+        """Whether an overload refuses all calls with arguments of these types."""
         schema, params = binding.schema, binding.params
         if binding.is_method and (schema.is_out or not schema.takes_self):
             return True
@@ -163,7 +163,7 @@ class Call:
                     for i, at in places.items() if i < len(params)])
 
     def converted(self, i: int, p: Any, place: Any, bound: Any) -> str | None:
-        """The expression for a parameter that is given; None if more than types decide on it."""
+        """The expression for a given parameter; None if it depends on more than types."""
         if type(place) is slice:
             names = self.names[place]
             if any([type(value) is not int for value in self.values[place]]):
@@ -192,7 +192,7 @@ class Call:
 
 
 def certainly_not(p: Any, values: Any) -> bool:
-    """Whether a parameter refuses each of these values for its type alone."""
+    """Whether a parameter refuses each of these values by type alone."""
     for value in values:
         if isinstance(value, Tensor):
             if p.type == "Tensor" and not p.is_list or p.type in ("int", "Scalar", "float", "bool") and not (
@@ -226,7 +226,7 @@ def written(call: Call) -> Any:
     if type(op) is OpDef:
         if not op._ready:
             op.prepare()
-        if op.meant is not None:              # another name of an op
+        if op.meant is not None:              # an alias of an op
             op = op.meant
             if not op._ready:
                 op.prepare()

@@ -1,12 +1,11 @@
-"""Operators, and ops of one or two tensors, written out: one function per op and way to call it.
+"""Generated functions for operators and ops of one or two tensors: one per op and calling convention.
 
-NOTE [Written ops]
-What `Dispatch.unary`, `Dispatch.binary` and `record_short` do one after the other stands here in one piece, generated from
-what the table says of an op: which inputs its node saves, which other facts it keeps. The usual case alone is written out
-(ordinary float32 and float64 tensors, nobody watching); everything else goes through the dispatcher of dispatch, which is also
-what a compiled core always uses.
-Python's operators start as stubs and get their code on the first call, so that import does not pay for it. The sources
-are made of templates and of numbers that the table gives; no name or value of a user gets into them.
+NOTE [Generated ops]
+The steps of `Dispatch.unary`, `Dispatch.binary` and `record_short` as one function, generated from the row of an op: which
+inputs and attributes its node saves. Only the usual case is generated (ordinary float32 and float64 tensors, no mode on);
+everything else goes through the dispatcher of dispatch, which the compiled core always uses.
+Python's operators start as stubs and get their code on the first call, to keep import fast. The source is built from
+templates and numbers of the table; it contains no user-defined names or values.
 """
 from __future__ import annotations
 
@@ -28,13 +27,13 @@ from retrograd.core.storage import strides_of
 from retrograd.core.tensor import FLAG_DUAL, FUNCTIONS_BY_NAME, Dispatcher, Tensor, counter_of, operators
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-SINGLES: dict[float, Any] = {}        # numbers as arrays of float32: NumPy takes its time to make them of Python's
+SINGLES: dict[float, Any] = {}        # cached float32 arrays of numbers: NumPy's conversion is slow
 DOUBLES: dict[float, Any] = {}
 FEW = 256
 
 
 def constant(number: float, dtype: Any) -> Any:
-    """A Python number as an array; kept for the next time, unless it equals others (0 and -0) or not itself."""
+    """A Python number as an array, cached unless it equals others (0 and -0) or not itself (NaN)."""
     known = SINGLES if dtype is F32 else DOUBLES
     made = known.get(number)
     if made is None:
@@ -47,7 +46,7 @@ def constant(number: float, dtype: Any) -> Any:
 
 
 def keeps_arrays() -> bool:
-    """Whether `out=...` makes ufuncs return arrays of no dimension as arrays, not as NumPy's numbers."""
+    """Whether `out=...` makes ufuncs return 0-d arrays instead of NumPy scalars."""
     try:
         return type(np.negative(np.ones(()), out=...)) is np.ndarray
     except TypeError:
@@ -139,7 +138,7 @@ BINARY = """
         return dispatcher.binary(op, a, b)
 """
 
-# a new tensor without history; the one place where written functions set its fields
+# a new tensor without history; the only place where generated functions set its fields
 NEW = """
 TENSOR = new(Tensor)
 TENSOR.array = ARRAY
@@ -150,7 +149,7 @@ TENSOR._node = TENSOR._counter = TENSOR._view = TENSOR._grad = TENSOR._sink = TE
 
 
 def new_text(tensor: str, array: str) -> str:
-    """The lines that make a tensor of an array."""
+    """The lines that create a tensor from an array."""
     return NEW.replace("TENSOR", tensor).replace("ARRAY", array)
 
 
@@ -168,7 +167,7 @@ RESULT = indent(new_text("t", "z"), "    ") + """
     t._requires = True
 """
 
-# the edge of an input: its node; a leaf's accumulator that nobody has seen (see NOTE [Accumulators] in graph.py); the rest
+# the edge of an input: its node; a leaf's unshared accumulator (see NOTE [Accumulators] in graph.py); the rest
 EDGE = """
 n = a._node
 if n is None or a._view is not None:
@@ -221,7 +220,7 @@ INPLACE = """
     return a
 """
 
-# how the function is called, the number of its tensors, and what takes calls that need a closer look
+# calling convention -> (header, number of tensors, fallback for other calls)
 HEADS = {
     "operator1": ("def function(a):\n", "dispatcher.unary(op, a)"),
     "operator2": ("def function(a, b):\n", "dispatcher.binary(op, a, b)"),
@@ -241,23 +240,23 @@ HEADS = {
 
 
 def written(op: OpDef, head: str, general: Any = None) -> Any:
-    """A function for `op` that is called as `head` says; calls that do not fit it go to `general(args, kwargs)`."""
+    """A function for `op` with the calling convention `head`; other calls go to `general(args, kwargs)`."""
     if not op._ready:
         op.prepare()
     if op.differentiable and op.inputs != tuple(range(int(head[-1]))):
         return None
-    # of two matrices, which that head has made sure of, `dot` is the shortest way
+    # `head` guarantees two matrices, for which `dot` has the least overhead
     space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, dispatcher=dispatcher, general=general,
                  cls=node_class(op) if op.differentiable else None, dual=later_dual(op))
     run_text(source(op, head), op.name, space)
     return space["function"]
 
 
-WRITERS: dict[str, Any] = {}          # what other files write for ops: tangents.py their functions for dual tensors
+WRITERS: dict[str, Any] = {}          # generators of other files: tangents.py's functions for dual tensors
 
 
 def later_dual(op: OpDef) -> Any:
-    """The function of an op for dual tensors, which is written at its first call."""
+    """The function of an op for dual tensors, generated at its first call."""
     written: list[Any] = []
 
     def dual(*tensors: Any) -> Any:
@@ -275,12 +274,12 @@ def written_inplace(op: OpDef, general: Any) -> Any:
 
 
 def run_text(text: str, name: str, space: dict[str, Any]) -> None:
-    """Execute generated code; tools that look at the stack see it as a part of this package."""
+    """Execute generated code, with a file name in this package for stack traces."""
     exec(compile(text, f"{__file__}:{name}", "exec"), space)
 
 
 def written_later(name: str, head: str, general: Any = None) -> Any:
-    """The same for one of Python's operators, made when it is first used."""
+    """`written` for one of Python's operators, generated on first use."""
     space: dict[str, Any] = {}
 
     def first_call(args: Any) -> Any:
@@ -298,14 +297,14 @@ def STUB(*args: Any) -> Any:
     return first_call(args)  # type: ignore[name-defined]  # noqa: F821
 
 
-# the operator's name, the op's, and how it is called; the reflected ones are those of ops that commute
+# the operator, its op, and the calling convention; reflected forms only for commutative ops
 OPERATORS = (("__add__", "add", "operator2"), ("__radd__", "add", "reflected2"), ("__sub__", "sub", "operator2"),
              ("__mul__", "mul", "operator2"), ("__rmul__", "mul", "reflected2"), ("__truediv__", "div", "operator2"),
              ("__neg__", "neg", "operator1"), ("__matmul__", "matmul", "matmul2"))
 
 
 def install_operators() -> None:
-    """Give Tensor its arithmetic operators anew."""
+    """Install the arithmetic operators of Tensor."""
     for name, op, head in OPERATORS:
         before = getattr(Tensor, name)
         function = written_later(op, head, lambda args, kwargs, before=before: before(*args))
@@ -314,7 +313,7 @@ def install_operators() -> None:
 
 
 def source(op: OpDef, head: str) -> str:
-    """The Python text of such a function."""
+    """The Python source of a generated function."""
     binary = head[-1] == "2"
     text, otherwise = HEADS[head]
     text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
@@ -334,7 +333,7 @@ def source(op: OpDef, head: str) -> str:
 
 
 def kept(op: OpDef, mask: int) -> list[str]:
-    """The lines that keep what the gradients in `mask` need."""
+    """The lines that save the values for the gradients in `mask`."""
     plan = make_short_plan(op, mask)
     lines = []
     if plan.inputs or plan.outputs:
@@ -365,7 +364,7 @@ TWO_TENSORS = r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$"
 
 
 def before(entry: Any, packet: Any, is_method: bool) -> Any:
-    """The public function of an op that takes calls with one ordinary tensor, or two, itself, others by `entry`."""
+    """The public function of an op that handles calls with one or two ordinary tensors itself, others through `entry`."""
     def others(args: Any, kwargs: Any) -> Any:
         return entry(*args, **kwargs)
     rows = packet.overloads_[:packet.declared]
@@ -386,11 +385,11 @@ def before(entry: Any, packet: Any, is_method: bool) -> Any:
 
 
 class WrittenDispatcher(Dispatcher):
-    """The entrances of dispatch for whoever has an op and its tensors in hand; each op is written out when first used."""
+    """The entry points of dispatch for an op and its tensors; the code of each op is generated on first use."""
 
     def __init__(self, dispatcher: Any) -> None:
         self.functions: dict[Any, Any] = {}
-        self.behind = dispatcher                # which tests compare with
+        self.behind = dispatcher                # compared with in tests
         self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
             dispatcher.inplace, dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
 
@@ -408,7 +407,7 @@ class WrittenDispatcher(Dispatcher):
 
 
 def straight_to(name: str) -> Any:
-    """An operator that, once its table is loaded, runs what FUNCTIONS_BY_NAME has for it, and stays the same function."""
+    """An operator that runs its entry of FUNCTIONS_BY_NAME once its table is loaded, and keeps its identity."""
     space: dict[str, Any] = {}
 
     def first_call(args: Any) -> Any:
@@ -426,7 +425,7 @@ def straight_to(name: str) -> Any:
 
 
 def install() -> None:
-    """Let Tensor's operators be written out."""
+    """Install the generated operators on Tensor."""
     install_operators()
     operators.dispatcher = WrittenDispatcher(dispatcher)
     for name in ("__getitem__", "__setitem__"):

@@ -1,14 +1,13 @@
-"""How nodes run in plain Python: one function per op, which where it can computes on bare arrays.
+"""Running nodes in the plain core: one generated function per op, on bare arrays where possible.
 
 NOTE [Rules on arrays]
-A derivative formula is written with tensors, because somebody may want to differentiate or to watch it. In most backward
-passes nobody does, and then every tensor between the first and the last step of a formula is made for nothing. So a rule
-is traced once: it runs on a few small tensors while a dispatch mode notes which ops it calls. If all of them are kernels
-of arrays alone, and the same ones whatever the shape and precision, the rule is written out as calls of those kernels.
-A rule that asks for a value, a size or a dtype gives itself away: by an op that is no such kernel, or by traces that differ.
-A rule may also bring its own form for arrays (`rule.bare`), which returns None for what it leaves to the other one.
-The other form stands beside it in the same function, and serves whoever is not ordinary: other dtypes, other memory
-orders, saved tensors that were written to, `create_graph`, anybody watching.
+A derivative formula is written with tensors, so that it can be differentiated and seen by modes. In most backward passes
+neither is needed, and the intermediate tensors of a formula are pure overhead. So a rule is traced once: it runs on a few
+small tensors while a dispatch mode records the ops it calls. If all of them are kernels of arrays alone, and the same ones
+for every shape and precision, the rule is generated as calls of those kernels. A rule that reads a value, a size or a dtype
+is detected by an op that is not such a kernel, or by differing traces. A rule may also provide its own form for arrays
+(`rule.bare`), which returns None for unsupported arguments. The tensor form is part of the same function, and handles
+everything else: other dtypes, other memory orders, modified saved tensors, `create_graph`, active modes.
 """
 from __future__ import annotations
 
@@ -27,17 +26,17 @@ from retrograd.core.saved import SavedTensor
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import new_tensor
 
-# `how` is what the engine tells a node: 1, let go of what you saved; 2, nobody records or watches
+# `run_flags` are bits from the engine: 1, release the saved tensors; 2, no recording and no mode
 
 HEAD = """
-def run(self, grads, needed, how):
+def run(self, grads, needed, run_bits):
     grad = grads[0]
 """
 
-# `g`, if everything about the incoming gradient is ordinary (the engine has fitted it to the node)
+# `g`, if the incoming gradient is ordinary (the engine has fitted it to the node)
 ORDINARY = """
 g = None
-if how > 1 and not grad._flags:
+if run_bits > 1 and not grad._flags:
     d = self._dtype_
     if d is F32 or d is F64:
         g = grad.array
@@ -48,7 +47,7 @@ if how > 1 and not grad._flags:
 
 WANTED = "if nexts[EDGE] is not None and (needed is None or needed[EDGE]):\n"
 
-# the array of a saved tensor or number, if everything about it is ordinary too
+# the array of a saved tensor or number, if it is ordinary too
 ARRAY = """
 ySLOT = saved[SLOT]
 if isinstance(ySLOT, Tensor):
@@ -62,7 +61,7 @@ elif type(ySLOT) is float:
 
 FITS = "type(ySLOT) is ndarray and ySLOT.dtype is d and (flat or ySLOT.flags.c_contiguous)"
 
-# the usual case of `unpack_fast`: an input that has never been written to
+# the usual case of `unpack_fast`: an unmodified input
 UNPACK = """
 sSLOT = None if saved is None else saved[SLOT]
 if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is not None:
@@ -70,7 +69,7 @@ if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is no
 """
 
 DROP = """
-    if how & 1 and saved is not None:
+    if run_bits & 1 and saved is not None:
         if PACKED:
             self._release_()
         else:
@@ -86,22 +85,22 @@ def run_written(self: Any, grads: Any, needed: Any) -> Any:
     return op.run(self, grads, needed, 0)
 
 
-def run_first(self: Any, grads: Any, needed: Any, how: int) -> Any:
-    """The first node of an op: it may well be the last one, and to write its function takes a while."""
+def run_first(self: Any, grads: Any, needed: Any, run_bits: int) -> Any:
+    """Run the first node of an op: code generation pays off only from the second node."""
     self._op_.run = run_second
-    return run_general(self, grads, needed, how)
+    return run_general(self, grads, needed, run_bits)
 
 
-def run_second(self: Any, grads: Any, needed: Any, how: int) -> Any:
-    """Those that follow; whoever watches must not see the rules being traced."""
+def run_second(self: Any, grads: Any, needed: Any, run_bits: int) -> Any:
+    """Run the second node and generate the op's function; tracing must not be visible to modes."""
     if tls.slow_path:
-        return run_general(self, grads, needed, how)
+        return run_general(self, grads, needed, run_bits)
     run = self._op_.run = written_run(self._op_)
-    return run(self, grads, needed, how)
+    return run(self, grads, needed, run_bits)
 
 
 def written_run(op: Any) -> Any:
-    """What the nodes of `op` do when they run."""
+    """The generated run function of the nodes of `op`."""
     if op.vjp == NOT_IMPLEMENTED or op.has_lists or any([rule.many for rule in op.rules]):
         return run_general
     edges = range(len(op.inputs))
@@ -113,7 +112,7 @@ def written_run(op: Any) -> Any:
         space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
         steps = array_steps(op, rule, number, space) if one else None
         lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps, defaults)
-        if len(edges) > 1:                # else there is nothing to run but this rule
+        if len(edges) > 1:                # otherwise this is the only rule to run
             lines = WANTED.replace("EDGE", str(rule.targets[0])) + indent(lines, "    ")
         body += lines
         ordinary = ordinary or steps is not None
@@ -136,10 +135,10 @@ def written_run(op: Any) -> Any:
     return space["run"]
 
 
-def run_general(self: Any, grads: Any, needed: Any, how: int) -> Any:
-    """The nodes of ops that nothing is written out for."""
+def run_general(self: Any, grads: Any, needed: Any, run_bits: int) -> Any:
+    """Run the nodes of ops without generated code."""
     results = GENERAL_RUN(self, grads, needed)
-    if how & 1:
+    if run_bits & 1:
         self._release_()
     return results
 
@@ -155,7 +154,7 @@ def tensor_rule(rule: Any, number: int) -> str:
 
 
 def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any]) -> str:
-    """The lines that run a rule on arrays where everything is ordinary, else on tensors."""
+    """The lines that run a rule on arrays if all operands are ordinary, else on tensors."""
     slots = sorted({index for kind, index in rule.sources if kind == SAVED})
     lines = "\n".join(steps) + "\n"
     fits = [FITS.replace("SLOT", str(slot)) for slot in slots]
@@ -170,7 +169,7 @@ def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any
 
 
 def simple(rule: Any) -> bool:
-    """Whether a rule takes the gradient, saved tensors and attributes alone."""
+    """Whether a rule takes only the gradient, saved tensors and attributes."""
     return all([kind in (GRAD, SAVED, ATTR) for kind, _ in rule.sources])
 
 
@@ -182,7 +181,7 @@ def given(rule: Any, grad: str, saved: str) -> str:
 
 # ---- tracing
 def array_steps(op: OpDef, rule: Any, number: int, space: dict[str, Any]) -> list[str] | None:
-    """The statements that compute a rule on the arrays g and y<slot> as z; None if it cannot be done so."""
+    """The statements that compute a rule on the arrays g and y<slot> as z; None if that is not possible."""
     own = getattr(rule.fn, "bare", None)
     if own is not None and simple(rule):
         space[f"bare{number}"] = own
@@ -208,7 +207,7 @@ def array_steps(op: OpDef, rule: Any, number: int, space: dict[str, Any]) -> lis
 
 
 def kernel_of(op: OpDef, rest: Any) -> Any:
-    """What computes `op` on arrays of one precision, if its other arguments are `rest`."""
+    """The array function of `op` for one precision, with other arguments `rest`."""
     if is_arithmetic(op):
         return ARITHMETIC[op.name]
     if op.fast is not None and rest == op.tail:
@@ -221,7 +220,7 @@ ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.t
 
 
 def is_arithmetic(op: OpDef) -> bool:
-    """Whether it is one of the four operations with a number as its second operand."""
+    """Whether an op is one of the four arithmetic operations with a number as second operand."""
     return op.overload == "Scalar" and op.name in ARITHMETIC
 
 
@@ -229,7 +228,7 @@ EXAMPLES = (((3,), np.float32), ((2, 3), np.float64), ((), np.float32), ((3,), n
 
 
 def default_attributes(op: OpDef) -> dict[int, Any]:
-    """Of the attributes that are arguments with defaults which can be written down: the defaults, by slot."""
+    """The defaults of attributes that can be written as literals, by slot."""
     found = {}
     for slot, (kind, argument, _) in enumerate(op.attr_kinds):
         default = op.schema.params[argument].default
@@ -258,11 +257,11 @@ def trace(rule: Any, defaults: dict[int, Any], shape: Any, dtype: Any) -> list[A
 
 
 class Trace:
-    """A dispatch mode that notes which ops are called on which tensors."""
+    """A dispatch mode that records ops and their tensors."""
 
     def __init__(self, names: dict[int, str], dtype: Any) -> None:
         self.names, self.dtype = names, dtype
-        self.held: list[Any] = []     # the tensors, so that no other takes over an id
+        self.held: list[Any] = []     # keeps the tensors alive, so that ids stay unique
         self.steps: list[Any] = []
         self.possible = True
 
@@ -288,5 +287,5 @@ GENERAL_RUN = OpNode._run_
 
 
 def install() -> None:
-    """Let the nodes of ops run so."""
+    """Install the generated run functions."""
     OpNode._run_ = run_written  # type: ignore[method-assign]

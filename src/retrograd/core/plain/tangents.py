@@ -1,10 +1,10 @@
-"""Forward mode in plain Python: where everything is ordinary, an op and its tangent are computed on bare arrays.
+"""Forward mode in the plain core: an op on ordinary tensors and its tangent are computed on bare arrays.
 
-What `forward.run` does with dual tensors stands here in one piece for the ops that the fast path knows: linear ones run
-again on the tangents, of a product each factor is replaced in turn, and a function of elements has the traced rule of its
-backward (see NOTE [Rules on arrays] in rules.py; the Jacobian is diagonal, so it is its own transpose).
-Ordinary is: float32 or float64, contiguous, nothing requires grad, no tensor asks its base for a tangent, nobody watches.
-All else goes through the dispatcher of dispatch.
+The steps of `forward.run` as one function for the ops of the fast path: linear ones run again on the tangents, in products
+each factor is replaced in turn, and elementwise functions use the traced rule of their backward (see NOTE [Rules on arrays]
+in rules.py; the Jacobian is diagonal, so it is its own transpose).
+Ordinary means float32 or float64, contiguous, no requires_grad, no tangent on a base, no mode on. All other calls go
+through the dispatcher of dispatch.
 """
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ return t
 
 
 def written_dual(op: OpDef, dispatcher: Any) -> Any:
-    """The function for dual tensors of an op of one or two tensors; `dispatcher` is the way for all others."""
+    """The function for dual tensors of an op of one or two tensors; other calls go to `dispatcher`."""
     count = len(op.tensor_args)
     space: dict[str, Any] = dict(COMMON, op=op, fast=op.fast, dispatcher=dispatcher, here=here, attach=attach, add=np.add)
     lines = tangent_lines(op, count, space)
@@ -92,7 +92,7 @@ def written_dual(op: OpDef, dispatcher: Any) -> Any:
 
 
 def tangent_lines(op: OpDef, count: int, space: dict[str, Any]) -> str | None:
-    """The lines that compute the tangent z of the result p; None if that is not known to be possible on arrays."""
+    """The lines that compute the tangent z of the result p; None if arrays do not suffice."""
     if op.vjp == NOT_IMPLEMENTED or not op.differentiable or op.fast is None or op.is_view:
         return None
     if op.jvp == "linear":
@@ -110,5 +110,5 @@ def tangent_lines(op: OpDef, count: int, space: dict[str, Any]) -> str | None:
 
 
 def install() -> None:
-    """Let functions and operators know of it."""
+    """Install the generated functions for functions and operators."""
     WRITERS["dual"] = written_dual

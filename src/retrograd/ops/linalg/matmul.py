@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_of
-from retrograd.core.dispatch import turned
+from retrograd.core.dispatch import transpose_matrix
 from retrograd.core.dtypes import HALVES
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OpDef, defop
@@ -369,8 +369,8 @@ def column_major(sizes: Any, strides: Any) -> bool:
 
 def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
     if column_major(self_sym_sizes, self_sym_strides):
-        return turned(conj(mat2) @ turned(grad))
-    return grad @ conj(turned(mat2))
+        return transpose_matrix(conj(mat2) @ transpose_matrix(grad))
+    return grad @ conj(transpose_matrix(mat2))
 
 
 def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
@@ -379,8 +379,8 @@ def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
 
 def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
     if column_major(mat2_sym_sizes, mat2_sym_strides):
-        return turned(turned(grad) @ conj(self))
-    return conj(turned(self)) @ grad
+        return transpose_matrix(transpose_matrix(grad) @ conj(self))
+    return conj(transpose_matrix(self)) @ grad
 
 
 def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call, is_ordinary, make_view, turned
+from retrograd.core.dispatch import call, is_ordinary, make_view, transpose_matrix
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OpDef, defop
@@ -352,7 +352,7 @@ as_strided = defop(
 t = defop(
     "t(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: geometry.permuted(self, (1, 0)) if self.ndim == 2 else checked_t(self),
-    vjp=dict(self=lambda grad: turned(grad)),
+    vjp=dict(self=lambda grad: transpose_matrix(grad)),
     jvp="linear", batch=batch_t, lower="@t", out=False,
 )
 
