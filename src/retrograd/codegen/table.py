@@ -17,6 +17,7 @@ from retrograd.core.schema import REQUIRED
 
 FILES = 8                          # files of loops, compiled in parallel
 FLOATS, DOUBLES, INTS, BOOLS = 1, 2, 4, 8
+JOINS, FLOATING, NO_BOOLS = 1, 2, 4          # as in native/kernel.h
 REDUCERS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
 NUMBERS = ("Scalar", "float", "int", "bool")
 # Programs without an op, for native/native.h. The tensors are named first, then the numbers.
@@ -98,6 +99,14 @@ class Kernel:
         return types
 
     @property
+    def joins(self) -> int:
+        """Whether operands of several dtypes meet in the loop: JOINS, FLOATING and NO_BOOLS of native/kernel.h."""
+        refused = getattr(self.op.check, "refused_kinds", "") if self.op.check is not None else "c"
+        if self.op.promote is None or self.program.family != "point" or refused not in ("c", "b"):
+            return 0
+        return JOINS + FLOATING * (self.op.promote == "float") + NO_BOOLS * (refused == "b")
+
+    @property
     def letters(self) -> str:
         return "".join(letter for letter, bits in (("f", FLOATS), ("d", DOUBLES), ("l", INTS | BOOLS)) if self.types & bits)
 
@@ -131,7 +140,8 @@ class Kernel:
         elif q.type == "Tensor":
             kind = "O"
         rounds = int(kind == "T" or (kind == "N" and name in self.op.scalars)) * int(not self.op.exact)
-        return f"{{'{kind}', {slot}, {optional}, {rounds}, {number(value)}, {text}}}"
+        joins = self.joins if kind == "T" or (kind == "N" and name in self.op.scalars) else 0
+        return f"{{'{kind}', {slot}, {optional}, {rounds}, {joins}, {number(value)}, {text}}}"
 
     def row(self, following: int, file: int, index: int) -> str:
         p = self.program
@@ -176,7 +186,7 @@ class Hand:
         self.name, self.hand = kernel_name(op), name
 
     def row(self, following: int, file: int, index: int) -> str:
-        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, "
+        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, "
                 f"0, 0, 0, {{0}}, {{0}}, -1, 0, 0}}")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from retrograd.core import fast_kernels
 from retrograd.core.algorithms import native
+from retrograd.core.dtypes import HALVES
 
 SMALL = 4096                  # elements; below this NumPy is faster than calling the C function
 
@@ -38,6 +39,8 @@ def cast_array(array: Any, dtype: Any) -> Any:
         array = array != 0 if dtype.kind == "b" else array.real
     if dtype.kind == "b" and array.dtype.kind == "V":
         return array.astype(np.float32) != 0
+    if array.dtype == np.float64 and dtype in HALVES:             # PyTorch rounds twice
+        array = array.astype(np.float32)
     return array.astype(dtype)
 
 

@@ -194,6 +194,7 @@ def from_numpy(numpy_dtype: Any) -> dtype:
 
 # --- the default dtype ---
 
+TOLD_DEFAULT: list[Callable[[np.dtype[Any]], Any]] = []       # who wants to know when it changes
 _default: dtype = float32
 _default_complex: dtype = complex64
 
@@ -229,6 +230,8 @@ def set_default_dtype(d: dtype) -> None:
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default, _default_complex = d, d.to_complex()
+    for tell in TOLD_DEFAULT:
+        tell(d.numpy)
 
 
 def as_dtype(spec: Any) -> dtype:

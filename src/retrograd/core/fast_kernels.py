@@ -39,6 +39,8 @@ def use() -> bool:
         dtypes.TOLD_BFLOAT16.append(native.set_bfloat16)
         if len(dtypes.HALVES) > 1:
             native.set_bfloat16(dtypes.bfloat16.numpy)
+        dtypes.TOLD_DEFAULT.append(native.set_default)
+        native.set_default(dtypes.get_default_dtype().numpy)
         native.use_memory()
         native.set_threads(default_threads())
     KERNEL_INSTALLERS[:] = [install_kernel]

@@ -165,7 +165,7 @@ def written(op: OpDef, args: Any, values: Any, uniform: int) -> Any:
         made = None if into is None else into(target, *values)
         if made is None:
             made = native(*values)
-        return made if type(made) is ndarray and made.shape == target.shape else None
+        return made if type(made) is ndarray and made.shape == target.shape and made.dtype == target.dtype else None
     if pure.ufunc is None or not op.direct:
         return None
     arrays = [values[i] for i in op.tensor_args]
@@ -218,6 +218,8 @@ def run_native(op: OpDef, args: Any, values: Any) -> Any:
         result = None if into is None else into(values[0], *values)
         if result is not None or op.functional is not None:
             return result
+        result = source.native(*values)
+        return result if type(result) is ndarray and result.dtype == values[0].dtype else None
     return source.native(*values)
 
 
@@ -348,7 +350,7 @@ def promote_operands(op: OpDef, args: Any, values: Any) -> None:
             raise RuntimeError(op.out[6:].format(out=args[0].dtype.legacy))
         raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type {args[0].dtype.legacy}")
     common = joint.numpy
-    exact = op.exact and common in HALVES
+    exact = op.exact and common in HALVES and any([isinstance(t, Tensor) and t.array.ndim > 0 for t in tensors])
     for i in op.tensor_args:
         value = values[i]
         if exact and not isinstance(value, list) and value is not None and np.ndim(value) == 0:

@@ -187,7 +187,8 @@ def quick_kind(op: Any) -> int:
         possible = (op.native is None and op.pure is not None and op.pure.native is not None
                     and not op.pure.multiple and "apart" not in op.traits and "guarded" not in op.traits)
     else:
-        possible = op.native is not None and op.simple and not op.is_view and op.device_arg < 0
+        casts = "casts" in op.traits and not op.is_out         # whose kernel looks at the device itself
+        possible = op.native is not None and not op.is_view and (casts or op.simple and op.device_arg < 0)
     if not possible or op.meant is not None:
         return QUICK_NO
     if op.check is None or getattr(op.check, "proven", False) and not op.is_inplace:

@@ -105,10 +105,80 @@ static double in_half(double v, int code) {
   return (double)from_half(to_half(b.f));
 }
 
+/* The default dtype, which integers become where an op computes with floats only. */
+static int default_code = F32;
+
+/* The dtype that values of two dtypes have in common, by PyTorch's rules; -1 stands for no value. */
+static int promote(int a, int b) {
+  if (a == b || b < 0) return a;
+  if (a < 0) return b;
+  const int fa = a < I64, fb = b < I64;
+  if (fa && fb) return a == F64 || b == F64 ? F64 : F32;
+  if (fa || fb) return fa ? a : b;
+  if (a == BOOL || b == BOOL) return a == BOOL ? b : a;
+  if (a == U8 || b == U8) {
+    const int other = a == U8 ? b : a;
+    return other == I8 ? I16 : other;
+  }
+  return a < b ? a : b;
+}
+/* Values of higher rank (with dimensions, without, Python numbers) keep their dtype unless those below are of another kind. */
+static int outrank(int high, int low) {
+  if (high < 0) return low;
+  if (low < 0 || high < I64) return high;
+  return high == BOOL || low < I64 ? promote(high, low) : high;
+}
+/* Whether the memory order that PyTorch's copy of the array in another dtype has is the array's own. */
+static int keeps_order(PyArrayObject *a) {
+  const int nd = PyArray_NDIM(a);
+  if (nd < 2) return 1;
+  npy_intp step = PyArray_ITEMSIZE(a);
+  int rows = 1, plain = 1;
+  for (int d = nd - 1; d >= 0; d--) {
+    const npy_intp e = PyArray_DIM(a, d), s = PyArray_STRIDE(a, d);
+    rows &= s == step;
+    plain &= e > 1 && s > 0;
+    step *= e;
+  }
+  return rows || plain;
+}
+static int64_t whole_number(const char *p, int code) {
+  int64_t l;
+  int32_t i;
+  int16_t h;
+  switch (code) {
+  case I64: __builtin_memcpy(&l, p, 8); return l;
+  case I32: __builtin_memcpy(&i, p, 4); return i;
+  case I16: __builtin_memcpy(&h, p, 2); return h;
+  case I8: return *(const int8_t *)p;
+  default: return *(const uint8_t *)p;
+  }
+}
+/* The dtype in which operands of several dtypes meet, -1 where a loop would not give what PyTorch's conversion gives. */
+static int meeting_dtype(const Info *I, const Call *c, const int *joined, int dims, int zeros, int numbers, int joins) {
+  int common = outrank(dims, outrank(zeros, numbers));
+  if ((joins & FLOATING) && common >= I64) common = default_code;
+  if ((joins & NO_BOOLS) && numbers == BOOL) return -1;
+  for (int s = 0; s < I->nin; s++) {
+    PyArrayObject *a = c->a[s];
+    if (!a || !joined[s]) continue;
+    const int code = c->code[s];
+    if ((joins & NO_BOOLS) && code == BOOL) return -1;
+    if (code == common) continue;
+    if (!keeps_order(a)) return -1;
+    if (common == BF16 || common == F16) { /* exact ones, and single values that ops meet unrounded */
+      if (code < I8 && !(I->exact && joined[s] > 1 && PyArray_NDIM(a) == 0)) return -1;
+    } else if (common >= I64) {
+      if (PyArray_NDIM(a) == 0 ? !fits(whole_number(PyArray_BYTES(a), code), common) : promote(code, common) != common) return -1;
+    }
+  }
+  return common;
+}
+
 /* Whether the alternative takes these arguments; no errors are raised, the caller knows what PyTorch says. */
 static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Call *c) {
   if (given > I->nparam) return 0;
-  int common = -1, first = -1, floating = 0, loose = 0;
+  int common = -1, first = -1, floating = 0, mixed = 0, dims = -1, zeros = -1, numbers = -1, joins = 0, joined[MAXOP];
   c->dims = c->dtype = NULL;
   c->keepdim = 0;
   for (int i = 0; i < I->nparam; i++) {
@@ -132,28 +202,37 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
         if (code == OTHER) return 0;
         c->a[s] = (PyArrayObject *)o;
         c->code[s] = code;
+        joined[s] = 0;
         if (p->kind == 'M') {
           if (code != BOOL) return 0;
           break;
         }
-        if (I->exact && code == F32 && i && PyArray_NDIM((PyArrayObject *)o) == 0) {
-          loose = 1;
-          break;
-        } /* see below */
         if (common < 0) {
           common = code;
           first = s;
-        } else if (common != code)
-          return 0;
+        } else if (common != code) {
+          if (!p->joins) return 0;
+          mixed = 1;
+        }
+        if (p->joins) {
+          joins = p->joins;
+          joined[s] = i ? 2 : 1;
+          if (PyArray_NDIM((PyArrayObject *)o))
+            dims = promote(dims, code);
+          else
+            zeros = promote(zeros, code);
+        }
       } else {
         char integer;
         if (p->kind == 'M' || !number_of(o, &c->scalar[s], &integer)) return 0;
         c->a[s] = NULL;
         c->code[s] = integer ? I64 : F64;
+        if (p->joins) numbers = promote(numbers, integer == 2 ? BOOL : integer ? I64 : default_code);
       }
       break;
     case 'N':
       if (PyBool_Check(o) || !number_of(o, &c->num[s], &c->integer[s])) return 0;
+      if (p->joins) numbers = promote(numbers, c->integer[s] ? I64 : default_code);
       break; /* bools have rules of their own */
     case 'D':
       if (s && (PyTuple_CheckExact(o) || PyList_CheckExact(o)) && !PySequence_Fast_GET_SIZE(o)) return 0;
@@ -194,17 +273,9 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
     default: return 0;
     }
   }
-  if (loose)
-    for (int s = 0; s < I->nin; s++)
-      if (c->a[s] && c->code[s] == F32) { /* one float32 keeps its digits among halves */
-        if (common < 0) {
-          common = F32;
-          first = s;
-        } else if (common == F32 || common == BF16 || common == F16)
-          continue;
-        else
-          return 0;
-      }
+  if (joins && common >= 0 && (mixed || common >= I64) &&
+      (common = meeting_dtype(I, c, joined, dims, zeros, numbers, joins)) < 0)
+    return 0;
   if (common < 0 || !(group_of(common) & I->types)) return 0;
   if (I->count) {
     const int s = I->count - 1;
@@ -511,8 +582,8 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
     const npy_intp n = PyArray_SIZE(x);
     PyArrayObject *r = out;
     if (!r) {
-      PyArray_Descr *d = code == c->common ? PyArray_DESCR(x) : descr_of(code);
-      if (code == c->common) Py_INCREF(d);
+      PyArray_Descr *d = code == code_of(x) ? PyArray_DESCR(x) : descr_of(code);
+      if (d == PyArray_DESCR(x)) Py_INCREF(d);
       r = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, nd, PyArray_DIMS(x), NULL, NULL, 0, NULL);
       if (!r) return NULL;
     } else
@@ -607,8 +678,8 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
       if (equal)
         for (int d = 0; d < rank; d++) strides[d] = st[c->first][d] / PyArray_ITEMSIZE(x) * item_size[code];
     }
-    PyArray_Descr *d = code == c->common ? PyArray_DESCR(x) : descr_of(code);
-    if (code == c->common) Py_INCREF(d);
+    PyArray_Descr *d = code == code_of(x) ? PyArray_DESCR(x) : descr_of(code);
+    if (d == PyArray_DESCR(x)) Py_INCREF(d);
     out = (PyArrayObject *)PyArray_NewFromDescr(
         &PyArray_Type, d, rank, shape, (alike && (dense || !total)) || (I->natural & 1) ? NULL : strides, NULL, 0, NULL);
     if (!out) return NULL;
@@ -683,12 +754,13 @@ static void pack_doubles(const double *x, char *p, int code, long n) {
   for (long i = 0; i < n; i++) put(p + i * size, code, x[i]);
 }
 
+static const Entry *const *tables;
+static PointFn copy_loop(int type) { return (PointFn)tables[infos[IN_copy].file][3 * infos[IN_copy].index + type].f[0]; }
 /* ---- reductions */
 #include "reduce.h"
 /* ---- rows */
 #include "rows.h"
 /* ---- kernels written by hand over the generated loops */
-static const Entry *const *tables;
 /* y = x, of one shape, as C converts the types; on all threads */
 static void copy_values(PyArrayObject *y, PyArrayObject *x) {
   const int in = code_of(x), out = code_of(y), nd = PyArray_NDIM(y);
@@ -701,7 +773,8 @@ static void copy_values(PyArrayObject *y, PyArrayObject *x) {
       order[k] = order[k - 1];
       order[k - 1] = t;
     }
-  j.f = (PointFn)tables[infos[IN_copy].file][3 * infos[IN_copy].index + type_of(in)].f[0];
+  const int type = in == I16 || in == I8 || in >= U8 ? (out == F64 ? 1 : out < I64 ? 0 : 2) : type_of(in); /* exact as floats */
+  j.f = copy_loop(type);
   j.nop = 2;
   j.nd = nd;
   j.num = NULL;
@@ -825,7 +898,7 @@ static PyObject *cast(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   PyArrayObject *y = (PyArrayObject *)args[0], *x = (PyArrayObject *)args[1];
   const int in = code_of(x), out = code_of(y), nd = PyArray_NDIM(y);
   if (in == OTHER || out == OTHER || nd != PyArray_NDIM(x) || nd > MAXD || !PyArray_ISWRITEABLE(y) ||
-      (in == F64 && (out == F16 || out == BF16)) || memcmp(PyArray_DIMS(x), PyArray_DIMS(y), nd * sizeof(npy_intp)))
+      memcmp(PyArray_DIMS(x), PyArray_DIMS(y), nd * sizeof(npy_intp)))
     return refuse();
   if (!PyArray_SIZE(y)) Py_RETURN_TRUE;
   char *a, *b, *p, *q;
@@ -835,6 +908,9 @@ static PyObject *cast(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   copy_values(y, x);
   Py_RETURN_TRUE;
 }
+
+/* fill(array, number): the array, or None if it was not filled */
+static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) { return native_fill_(args, n); }
 
 static PyObject *set_threads(PyObject *self, PyObject *n) {
   const long v = PyLong_AsLong(n);
@@ -874,6 +950,12 @@ static PyObject *use_instruction_set(PyObject *self, PyObject *name) {
   if (!text) return NULL;
   return PyBool_FromLong(choose(text));
 }
+static PyObject *set_default(PyObject *self, PyObject *d) {
+  if (!PyArray_DescrCheck(d)) return PyErr_Format(PyExc_TypeError, "not a dtype");
+  const int type = ((PyArray_Descr *)d)->type_num;
+  default_code = type == NPY_DOUBLE ? F64 : type == NPY_HALF ? F16 : type == bfloat16_type && type ? BF16 : F32;
+  Py_RETURN_NONE;
+}
 static PyObject *set_bfloat16(PyObject *self, PyObject *d) {
   if (!PyArray_DescrCheck(d)) return PyErr_Format(PyExc_TypeError, "not a dtype");
   Py_INCREF(d);
@@ -886,11 +968,13 @@ PyObject *use_memory(PyObject *, PyObject *), *memory_limit(PyObject *, PyObject
 static PyMethodDef methods[] = {
     {"update", (PyCFunction)(void *)update, METH_FASTCALL, "one program over many tuples of arrays, in place"},
     {"cast", (PyCFunction)(void *)cast, METH_FASTCALL, "values in another dtype"},
+    {"fill", (PyCFunction)(void *)fill, METH_FASTCALL, "one number in a whole array"},
     {"set_threads", set_threads, METH_O, "how many threads kernels use"},
     {"get_threads", get_threads, METH_NOARGS, NULL},
     {"instruction_set", instruction_set, METH_NOARGS, "what the kernels in use were compiled for"},
     {"use_instruction_set", use_instruction_set, METH_O, NULL},
     {"set_bfloat16", set_bfloat16, METH_O, NULL},
+    {"set_default", set_default, METH_O, "which dtype integers become where only floats are computed with"},
     {"use_memory", use_memory, METH_NOARGS, NULL},
     {"memory_limit", memory_limit, METH_O, NULL},
     {"empty_memory", empty_memory, METH_NOARGS, NULL},

@@ -33,9 +33,11 @@ typedef struct {
   void *f[3];
 } Entry;
 /* kinds of parameters: T tensor, M mask, N number, D dims, K keepdim, Y dtype, X its default only, O None only,
-   S this text only, V this number only. A number that rounds is brought to the arrays' half precision first. */
+   S this text only, V this number only. A number that rounds is brought to the arrays' half precision first. What joins
+   takes part in promotion: see enum below. */
+enum { JOINS = 1, FLOATING = 2, NO_BOOLS = 4 }; /* the common dtype; that or the default one; bools are refused */
 typedef struct {
-  char kind, slot, optional, rounds;
+  char kind, slot, optional, rounds, joins;
   double value;
   const char *text;
 } Param;

@@ -829,6 +829,7 @@ static const struct {
                {"view_as_real", native_view_as_real},
                {"view_as_complex", native_view_as_complex},
                {"clone", native_clone},
+               {"to_copy", native_to_copy},
                {"copy_", native_copy_},
                {"zero_", native_zero_},
                {"fill_", native_fill_},

@@ -6,8 +6,7 @@ typedef struct {
   npy_intp n, classes, rest, ignored;
 } Classes;
 static int read_classes(PyObject *scores, PyObject *target, PyObject *weight, PyObject *ignored, Classes *c) {
-  if (weight != Py_None || !(c->scores = float_array(scores, &c->code)) || (c->code != F32 && c->code != F64) ||
-      !is_array(target) || !int_of(ignored, &c->ignored))
+  if (weight != Py_None || !(c->scores = float_array(scores, &c->code)) || !is_array(target) || !int_of(ignored, &c->ignored))
     return 0;
   PyArrayObject *t = (PyArrayObject *)target;
   const int nd = PyArray_NDIM(c->scores);
@@ -61,7 +60,7 @@ static PyObject *native_nll_loss(PyObject *const *args, Py_ssize_t n) {
     double v = 0;
     if (counts) {
       const npy_intp p = place_of(&c, i);
-      v = c.code == F32 ? -(double)((const float *)x)[p] : -((const double *)x)[p];
+      v = -get(x + p * size, c.code);
       used++;
     }
     if (reduction)
@@ -70,7 +69,7 @@ static PyObject *native_nll_loss(PyObject *const *args, Py_ssize_t n) {
       put(z + i * size, c.code, v);
   }
   if (reduction)
-    put(z, c.code, reduction == 1 ? (c.code == F32 ? (double)((float)sum / (float)used) : sum / (double)used) : sum);
+    put(z, c.code, reduction == 1 ? (c.code == F64 ? sum / (double)used : (double)((float)sum / (float)used)) : sum);
   put(PyArray_BYTES((PyArrayObject *)total), c.code, reduction ? (double)used : 0);
   PyObject *made = PyTuple_Pack(2, out, total);
   Py_DECREF(out);
@@ -102,5 +101,17 @@ static PyObject *native_nll_loss_backward(PyObject *const *args, Py_ssize_t n) {
         z[place_of(&c, i)] = reduction == 1 ? v / all : v; \
       }                                                    \
   }
-  if (code == F32) SPREAD(float) else SPREAD(double) return made;
+  if (code == F32)
+    SPREAD(float)
+  else if (code == F64)
+    SPREAD(double)
+  else {
+    const float all = (float)get(PyArray_BYTES(total), code);
+    for (npy_intp i = 0; i < count; i++)
+      if (c.target[i] != c.ignored) {
+        const float v = -(float)get(PyArray_BYTES(g) + (reduction ? 0 : i) * 2, code);
+        put(PyArray_BYTES((PyArrayObject *)made) + place_of(&c, i) * 2, code, reduction == 1 ? v / all : v);
+      }
+  }
+  return made;
 }

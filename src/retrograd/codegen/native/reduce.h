@@ -10,6 +10,7 @@ typedef struct {
   long kept[MAXD], ks[MAXOP][MAXD], red[MAXD], rs[MAXOP][MAXD]; /* dims that stay, dims that go; outermost first */
   long outputs, runs, n, seg, segs, group, groups, chunk;       /* by rows */
   long width, rows, block, blocks, outer;                       /* by columns */
+  int halves; /* rows of half precision, one after the other */
   Acc *partial;
   int64_t *columns;
   char *out;
@@ -124,6 +125,24 @@ static void rows_task(void *argument, long k) {
   }
   const long first = k * j->chunk, end = first + j->chunk < j->outputs ? first + j->chunk : j->outputs;
   Acc a[64];
+  if (j->halves) { /* short rows one after the other: many become floats together */
+    const long n = j->n, most = 4096 / n < 64 ? 4096 / n : 64;
+    const long step[2] = {2, 4}, own = 4;
+    const char types[2] = {j->t[0], F32};
+    RowFn f = (RowFn)j->entry[j->wide].f[0];
+    float buffer[4096];
+    for (long b = first; b < end; b += most) {
+      const long m = end - b < most ? end - b : most;
+      char *both[2] = {j->p[0] + b * n * 2, (char *)buffer};
+      copy_loop(0)(both, step, types, m * n, NULL);
+      for (long i = 0; i < m; i++) {
+        char *q = (char *)(buffer + i * n);
+        a[i] = f(&q, &own, types + 1, n, j->num);
+      }
+      store_acc(j, a, b, m);
+    }
+    return;
+  }
   for (long b = first; b < end; b += 64) {
     const long m = end - b < 64 ? end - b : 64;
     for (long i = 0; i < m; i++) {
@@ -354,7 +373,8 @@ static PyObject *reduce_arrays(const Info *I, const Entry *entry, PyArrayObject 
   }
   j.nr = settle(j.nr, j.red, j.rs, j.nin);
   const long near_kept = j.nk ? labs(j.ks[0][j.nk - 1]) : 0, near_red = j.nr ? labs(j.rs[0][j.nr - 1]) : 0;
-  const int brief = j.nk && j.nr && j.red[j.nr - 1] < 24 && j.kept[j.nk - 1] >= 16; /* short runs: rather many side by side */
+  const int packed = j.nin == 1 && j.nr == 1 && j.nk == 1 && (j.t[0] == BF16 || j.t[0] == F16) && j.rs[0][0] == 2;
+  const int brief = j.nk && j.nr && j.red[j.nr - 1] < (packed ? 8 : 24) && j.kept[j.nk - 1] >= 16; /* rather many side by side */
   if (brief || (j.nk && j.nr && near_kept && near_kept < near_red && j.kept[j.nk - 1] >= 4)) {
     j.width = j.kept[j.nk - 1];
     j.outer = j.outputs / j.width;
@@ -394,6 +414,8 @@ static PyObject *reduce_arrays(const Info *I, const Entry *entry, PyArrayObject 
   j.group = j.runs * j.segs;
   j.groups = 1;
   j.chunk = 1;
+  j.halves = (j.t[0] == BF16 || j.t[0] == F16) && j.nin == 1 && j.nr == 1 && j.nk == 1 && j.n <= 1024 && j.rs[0][0] == 2 &&
+             j.ks[0][0] == 2 * j.n;
   if (reduced > 2 * GRAIN && j.outputs < 64) {
     j.group = j.seg >= GRAIN ? 1 : GRAIN / j.seg;
     j.groups = (j.runs * j.segs + j.group - 1) / j.group;

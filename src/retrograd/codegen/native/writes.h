@@ -16,22 +16,89 @@ static int may_write(PyObject *o) {
   return few_elements(o) && PyArray_ISWRITEABLE((PyArrayObject *)o) && contiguous((PyArrayObject *)o);
 }
 
-static PyObject *native_clone(PyObject *const *args, Py_ssize_t n) {
-  if (n != 2 || args[1] != Py_None || !few_elements(args[0]) || !row_major_strides((PyArrayObject *)args[0])) return refuse();
-  PyArrayObject *a = (PyArrayObject *)args[0];
-  PyArray_Descr *type = PyArray_DESCR(a);
+/* The strides that a copy has whose items are of `size` bytes: those of the array if it has no gaps, else in their order. */
+static void kept_strides(PyArrayObject *a, npy_intp size, npy_intp *strides) {
+  const int nd = PyArray_NDIM(a);
+  const npy_intp unit = PyArray_ITEMSIZE(a), *shape = PyArray_DIMS(a), *st = PyArray_STRIDES(a);
+  int order[MAXD], dense = 1, used = 0;
+  for (int d = 0; d < nd; d++) { /* dims of several items, the nearest first */
+    if (shape[d] < 2) continue;
+    int k = used++;
+    for (; k > 0 && st[order[k - 1]] > st[d]; k--) order[k] = order[k - 1];
+    order[k] = d;
+  }
+  npy_intp step = unit;
+  for (int i = 0; i < used && dense; i++) {
+    dense = st[order[i]] == step;
+    step *= shape[order[i]];
+  }
+  if (dense) {
+    for (int d = 0; d < nd; d++) strides[d] = st[d] / unit * size;
+    return;
+  }
+  for (int i = 0; i < nd; i++) order[i] = nd - 1 - i;
+  for (int i = 1; i < nd; i++)
+    for (int k = i, j = i - 1; j >= 0; j--) { /* ambiguous dims (stride 0) keep their place */
+      const int x = order[j], y = order[k];
+      if (!st[x] || !st[y]) continue;
+      if (st[x] < st[y] || (st[x] == st[y] && shape[x] <= shape[y])) break;
+      order[j] = y;
+      order[k] = x;
+      k = j;
+    }
+  step = size;
+  for (int i = 0; i < nd; i++) {
+    strides[order[i]] = step;
+    step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
+  }
+}
+/* A copy in the array's memory order, of another dtype or, where it is small, of its own. */
+static PyObject *copy_as(PyObject *o, PyArray_Descr *type) {
+  if (!is_array(o)) return refuse();
+  PyArrayObject *a = (PyArrayObject *)o;
+  const int same = type == PyArray_DESCR(a), nd = PyArray_NDIM(a), rows = row_major_strides(a);
+  if (!PyArray_SIZE(a) || nd > MAXD || (same && PyArray_NBYTES(a) > FEW) || (!(same && rows) && code_of(a) == OTHER))
+    return refuse();
+  npy_intp strides[MAXD];
+  if (!rows) kept_strides(a, PyDataType_ELSIZE(type), strides);
   Py_INCREF(type);
-  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
-  if (made) memcpy(PyArray_DATA((PyArrayObject *)made), PyArray_DATA(a), PyArray_NBYTES(a));
-  return made;
+  PyArrayObject *made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, type, nd, PyArray_DIMS(a), rows ? NULL : strides,
+                                                              NULL, 0, NULL);
+  if (!made) return NULL;
+  if (!same && code_of(made) == OTHER) {
+    Py_DECREF(made);
+    return refuse();
+  }
+  if (same && rows)
+    memcpy(PyArray_DATA(made), PyArray_DATA(a), PyArray_NBYTES(a));
+  else
+    copy_values(made, a);
+  return (PyObject *)made;
+}
+static PyObject *native_clone(PyObject *const *args, Py_ssize_t n) {
+  return n == 2 && args[1] == Py_None && is_array(args[0]) ? copy_as(args[0], PyArray_DESCR((PyArrayObject *)args[0])) : refuse();
+}
+static PyObject *native_to_copy(PyObject *const *args, Py_ssize_t n) {
+  if (n != 7 || args[2] != Py_None || args[3] != Py_None || args[4] != Py_None || args[6] != Py_None) return refuse();
+  if (!PyArray_DescrCheck(args[1])) return refuse();
+  return copy_as(args[0], (PyArray_Descr *)args[1]);
+}
+/* Whether no two elements of the array share memory, as far as strides tell. */
+static int apart(PyArrayObject *a) {
+  for (int d = 0; d < PyArray_NDIM(a); d++)
+    if (PyArray_DIM(a, d) > 1 && !PyArray_STRIDE(a, d)) return 0;
+  return 1;
 }
 static PyObject *native_copy_(PyObject *const *args, Py_ssize_t n) {
-  if (n != 3 || !may_write(args[0]) || !is_array(args[1])) return refuse();
+  if (n != 3 || !few_elements(args[0]) || !is_array(args[1])) return refuse();
   PyArrayObject *to = (PyArrayObject *)args[0], *from = (PyArrayObject *)args[1];
-  if (PyArray_DESCR(to) != PyArray_DESCR(from) || !contiguous(from) || !PyArray_SAMESHAPE(to, from) ||
-      owner_of(to) == owner_of(from))
+  if (!PyArray_ISWRITEABLE(to) || !PyArray_SAMESHAPE(to, from) || owner_of(to) == owner_of(from)) return refuse();
+  if (PyArray_DESCR(to) == PyArray_DESCR(from) && contiguous(to) && contiguous(from))
+    memmove(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to)); /* two owners may have one memory */
+  else if (code_of(to) == OTHER || code_of(from) == OTHER || clashes(to, from) || !apart(to))
     return refuse();
-  memmove(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to)); /* two owners may have one memory */
+  else
+    copy_values(to, from);
   Py_INCREF(to);
   return (PyObject *)to;
 }
@@ -42,52 +109,72 @@ static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
   Py_INCREF(to);
   return (PyObject *)to;
 }
-static int number_into(PyObject *o, PyArrayObject *to) { /* one value everywhere; 0 if the dtype does not take it as it is */
-  double d;
-  npy_intp i, n = PyArray_SIZE(to);
-  const int type = PyArray_TYPE(to);
-  if (type == NPY_FLOAT || type == NPY_DOUBLE) {
-    if (PyFloat_CheckExact(o))
-      d = PyFloat_AS_DOUBLE(o);
-    else if (PyLong_CheckExact(o)) {
-      d = PyLong_AsDouble(o);
-      if (d == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-      }
-    } else
-      return 0;
-    if (type == NPY_DOUBLE) {
-      double *p = PyArray_DATA(to);
-      for (i = 0; i < n; i++) p[i] = d;
-      return 1;
-    }
-    if (__builtin_isfinite(d) && (d > 3.4028234663852886e38 || d < -3.4028234663852886e38)) return 0;
-    float *p = PyArray_DATA(to);
-    const float f = (float)d;
-    for (i = 0; i < n; i++) p[i] = f;
+/* One value as an item of a dtype; 0 if the dtype does not take it as it is. */
+static int item_of(PyObject *o, int code, char *item) {
+  Number v;
+  char integer;
+  if (code == OTHER || !number_of(o, &v, &integer)) return 0;
+  if (code < I64) {
+    if (integer == 2) return 0;
+    if (integer) v.d = (double)v.i;
+    const double most = code == F64 ? Py_HUGE_VAL : code == F32 ? 3.4028234663852886e38 : code == F16 ? 65504. : 3.3895313892515355e38;
+    if (__builtin_isfinite(v.d) && (v.d > most || v.d < -most)) return 0;
+    put(item, code, v.d);
     return 1;
   }
-  npy_intp v;
-  if (type == NPY_INT64 && int_of(o, &v)) {
-    npy_int64 *p = PyArray_DATA(to);
-    for (i = 0; i < n; i++) p[i] = v;
+  if (!integer || (integer == 2) != (code == BOOL) || !fits(v.i, code)) return 0;
+  __builtin_memcpy(item, &v.i, 8); /* the low bytes come first */
+  return 1;
+}
+typedef struct {
+  char *p;
+  long n;
+  int size;
+  char item[8];
+} Filling;
+#define FILL(S)                                                        \
+  {                                                                    \
+    S v, *q = (S *)(f->p + first * (long)sizeof(S));                   \
+    __builtin_memcpy(&v, f->item, sizeof v);                           \
+    for (long i = 0; i < m; i++) __builtin_memcpy(q + i, &v, sizeof v); \
+  }
+static void fill_task(void *argument, long k) {
+  const Filling *f = argument;
+  const long first = k * 2 * GRAIN, m = f->n - first < 2 * GRAIN ? f->n - first : 2 * GRAIN;
+  switch (f->size) {
+  case 1: memset(f->p + first, f->item[0], m); break;
+  case 2: FILL(uint16_t) break;
+  case 4: FILL(uint32_t) break;
+  default: FILL(uint64_t)
+  }
+}
+#undef FILL
+static int number_into(PyObject *o, PyArrayObject *to) { /* one value everywhere */
+  Filling f;
+  const int code = code_of(to);
+  if (!item_of(o, code, f.item)) return 0;
+  f.p = PyArray_BYTES(to);
+  f.n = PyArray_SIZE(to);
+  f.size = item_size[code];
+  if (f.n <= 2 * GRAIN) {
+    fill_task(&f, 0);
     return 1;
   }
-  if (type == NPY_BOOL && PyBool_Check(o)) {
-    memset(PyArray_DATA(to), o == Py_True, n);
-    return 1;
-  }
-  return 0;
+  Py_BEGIN_ALLOW_THREADS parallel(fill_task, &f, (f.n + 2 * GRAIN - 1) / (2 * GRAIN));
+  Py_END_ALLOW_THREADS
+  return 1;
 }
 static PyObject *native_fill_(PyObject *const *args, Py_ssize_t n) {
-  if (n != 2 || !may_write(args[0]) || !number_into(args[1], (PyArrayObject *)args[0])) return refuse();
-  Py_INCREF(args[0]);
-  return args[0];
+  if (n != 2 || !is_array(args[0])) return refuse();
+  PyArrayObject *to = (PyArrayObject *)args[0];
+  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !contiguous(to) || !number_into(args[1], to)) return refuse();
+  Py_INCREF(to);
+  return (PyObject *)to;
 }
 static PyObject *native_fill(PyObject *const *args, Py_ssize_t n) {
-  if (n != 2 || !few_elements(args[0]) || !row_major_strides((PyArrayObject *)args[0])) return refuse();
+  if (n != 2 || !is_array(args[0])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
+  if (!PyArray_SIZE(a) || !row_major_strides(a)) return refuse();
   PyArray_Descr *type = PyArray_DESCR(a);
   Py_INCREF(type);
   PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);

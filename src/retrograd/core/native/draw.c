@@ -159,10 +159,12 @@ static void fill_range(uint32_t *s, void *to, int code, long n, uint64_t low, ui
 /* draw(kind, generator, array, a, b): True if the array was filled. One whose elements lie in another order, or with gaps, gets
    the numbers in the order in which they lie, as a new array whose dimensions are in that order. */
 static PyObject *draw_scattered(PyObject *module, PyObject *const *args, PyArrayObject *x);
+static PyObject *draw_halves(PyObject *module, PyObject *const *args, PyArrayObject *x, int bfloat);
 FUNCTION(draw) {
   PyArrayObject *x = given == 5 ? array_at(args, 2) : NULL;
   if (x && !plain(x)) return draw_scattered(module, args, x);
   if (!plain(x) || !PyArray_ISWRITEABLE(x)) Py_RETURN_NONE;
+  if (code_of(x) == NPY_HALF || number_code(x) == NPY_BFLOAT) return draw_halves(module, args, x, code_of(x) != NPY_HALF);
   const int kind = (int)PyLong_AsLong(args[0]), code = code_of(x), single = code == NPY_FLOAT;
   const long n = PyArray_SIZE(x);
   void *to = PyArray_DATA(x);
@@ -222,6 +224,53 @@ FUNCTION(draw) {
     if (!fill_values(kind, s, args[1], to, single, n, kind == GEOMETRIC ? log1p(-a) : a, b)) return NULL;
   }
   Py_RETURN_TRUE;
+}
+
+CLONES static void round_to_halves(const float *from, uint16_t *to, long n, int bfloat) {
+  if (bfloat)
+    for (long i = 0; i < n; i++) to[i] = to_bfloat(from[i]);
+  else
+    for (long i = 0; i < n; i++) to[i] = to_half(from[i]);
+}
+/* Half precision: drawn in float and rounded. A number that this makes the excluded end of a range becomes the other end; of
+   the last block of normal values, where it overlaps the one before, no numbers are drawn twice. */
+static PyObject *draw_halves(PyObject *module, PyObject *const *args, PyArrayObject *x, int bfloat) {
+  const int kind = (int)PyLong_AsLong(args[0]);
+  if (kind == -1 && PyErr_Occurred()) return NULL;
+  npy_intp n = PyArray_SIZE(x);
+  if (!n || kind == RANGE || kind == ANY) Py_RETURN_NONE;
+  const double a = PyFloat_AsDouble(args[3]), b = PyFloat_AsDouble(args[4]), most = bfloat ? 3.3895313892515355e38 : 65504.;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    Py_RETURN_NONE;
+  }
+  if (kind == UNIFORM && !(a >= -most && b <= most && a <= b && b - a <= most)) Py_RETURN_NONE;
+  PyObject *floats = PyArray_SimpleNew(1, &n, NPY_FLOAT);
+  if (!floats) return NULL;
+  float *p = PyArray_DATA((PyArrayObject *)floats);
+  PyObject *done = NULL;
+  if (kind == NORMAL && n >= 16) {
+    uint32_t *s = b >= 0 ? twister_of(args[1]) : NULL;
+    if (s) {
+      fill_normal(s, p, 1, n / 16 * 16, a, b);
+      if (n % 16) fill_normal(s, p + n - 16, 1, 16, a, b);
+    }
+    done = s ? Py_True : Py_None;
+    Py_INCREF(done);
+  } else {
+    PyObject *const given[] = {args[0], args[1], floats, args[3], args[4]};
+    done = draw(module, given, 5);
+  }
+  if (done == Py_True) {
+    uint16_t *to = PyArray_DATA(x);
+    round_to_halves(p, to, n, bfloat);
+    if (kind == UNIFORM) {
+      const uint16_t low = bfloat ? to_bfloat((float)a) : to_half((float)a), high = bfloat ? to_bfloat((float)b) : to_half((float)b);
+      for (npy_intp i = 0; i < n; i++) to[i] = to[i] == high ? low : to[i];
+    }
+  }
+  Py_DECREF(floats);
+  return done;
 }
 
 static PyObject *draw_scattered(PyObject *module, PyObject *const *args, PyArrayObject *x) {

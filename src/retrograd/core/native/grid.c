@@ -4,6 +4,7 @@
 #include <math.h>
 enum { BILINEAR, NEAREST, BICUBIC };
 enum { ZEROS, BORDER, REFLECTION };
+enum { BATCH = 32 }; /* samples side by side */
 typedef struct {
   int rank, mode, padding, align;
   long size[3], plane, places, channels;
@@ -43,6 +44,7 @@ FUNCTION(grid_sample) {
     g.plane *= g.size[d];
     g.places *= PyArray_DIM(grid, d + 1);
   }
+  if (g.plane > INT32_MAX) Py_RETURN_NONE;
   for (Py_ssize_t i = 5; i < given && i < 8; i++)
     if (args[i] != Py_None) {
       a[i - 5] = array_at(args, i);

@@ -80,43 +80,76 @@ static void N(corners)(const Grid *g, const T *grid, N(Corners) * c) {
     c->count *= taps;
   }
 }
+/* The taps of several samples side by side: channels are then a loop around a short one over samples. */
+typedef struct {
+  int at[64][BATCH];
+  T weight[64][BATCH], slope[3][64][BATCH];
+  int count;
+} N(Batch);
+static void N(gather_taps)(const Grid *g, long s, long m, int slopes, N(Batch) * b) {
+  N(Corners) c;
+  c.count = 0;
+  for (long p = 0; p < m; p++) {
+    N(corners)(g, (const T *)g->grid + (s + p) * g->rank, &c);
+    for (int i = 0; i < c.count; i++) {
+      b->at[i][p] = (int)c.at[i];
+      b->weight[i][p] = c.weight[i];
+      if (slopes)
+        for (int d = 0; d < g->rank; d++) b->slope[d][i][p] = c.slope[d][i];
+    }
+  }
+  b->count = c.count;
+}
 static void N(sample_part)(void *a, long first, long last) { /* samples, counted over all images */
   const Grid *g = a;
-  N(Corners) c;
-  for (long s = first; s < last; s++) {
+  N(Batch) b;
+  for (long s = first; s < last;) {
     const long n = s / g->places, place = s % g->places;
+    long m = last - s < BATCH ? last - s : BATCH;
+    if (m > g->places - place) m = g->places - place;
     const T *image = (const T *)g->input + n * g->channels * g->plane;
     T *to = (T *)g->out + n * g->channels * g->places + place;
-    N(corners)(g, (const T *)g->grid + s * g->rank, &c);
-    for (long k = 0; k < g->channels; k++, image += g->plane) {
-      T total = 0;
-      for (int i = 0; i < c.count; i++) total += image[c.at[i]] * c.weight[i];
-      to[k * g->places] = total;
+    N(gather_taps)(g, s, m, 0, &b);
+    for (long k = 0; k < g->channels; k++, image += g->plane, to += g->places) {
+      if (b.count == 4)
+        for (long p = 0; p < m; p++)
+          to[p] = image[b.at[0][p]] * b.weight[0][p] + image[b.at[1][p]] * b.weight[1][p] + image[b.at[2][p]] * b.weight[2][p] +
+                  image[b.at[3][p]] * b.weight[3][p];
+      else {
+        T total[BATCH] = {0};
+        for (int i = 0; i < b.count; i++)
+          for (long p = 0; p < m; p++) total[p] += image[b.at[i][p]] * b.weight[i][p];
+        for (long p = 0; p < m; p++) to[p] = total[p];
+      }
     }
+    s += m;
   }
 }
 static void N(spread_part)(void *a, long first, long last) { /* images */
   const Grid *g = a;
-  N(Corners) c;
+  N(Batch) b;
   for (long n = first; n < last; n++)
-    for (long place = 0; place < g->places; place++) {
+    for (long place = 0; place < g->places; place += BATCH) {
+      const long m = g->places - place < BATCH ? g->places - place : BATCH, s = n * g->places + place;
       const T *image = (const T *)g->input + n * g->channels * g->plane,
               *grad = (const T *)g->grad + n * g->channels * g->places + place;
-      T slope[3] = {0, 0, 0};
-      T *to = g->to_input ? (T *)g->to_input + n * g->channels * g->plane : NULL;
-      const long s = n * g->places + place;
-      N(corners)(g, (const T *)g->grid + s * g->rank, &c);
-      for (long k = 0; k < g->channels; k++, image += g->plane) {
-        const T share = grad[k * g->places];
-        T part[3] = {0, 0, 0};
-        if (to)
-          for (int i = 0; i < c.count; i++) to[k * g->plane + c.at[i]] += share * c.weight[i];
+      T *to = g->to_input ? (T *)g->to_input + n * g->channels * g->plane : NULL, slope[3][BATCH] = {{0}};
+      N(gather_taps)(g, s, m, 1, &b);
+      for (long k = 0; k < g->channels; k++, image += g->plane, grad += g->places) {
+        if (to) {
+          T *there = to + k * g->plane;
+          for (long p = 0; p < m; p++)
+            for (int i = 0; i < b.count; i++) there[b.at[i][p]] += grad[p] * b.weight[i][p];
+        }
         for (int d = 0; d < g->rank; d++) {
-          for (int i = 0; i < c.count; i++) part[d] += image[c.at[i]] * c.slope[d][i];
-          slope[d] += part[d] * share;
+          T part[BATCH] = {0};
+          for (int i = 0; i < b.count; i++)
+            for (long p = 0; p < m; p++) part[p] += image[b.at[i][p]] * b.slope[d][i][p];
+          for (long p = 0; p < m; p++) slope[d][p] += part[p] * grad[p];
         }
       }
-      for (int d = 0; d < g->rank; d++) ((T *)g->to_grid)[s * g->rank + g->rank - 1 - d] = slope[d];
+      for (int d = 0; d < g->rank; d++)
+        for (long p = 0; p < m; p++) ((T *)g->to_grid)[(s + p) * g->rank + g->rank - 1 - d] = slope[d][p];
     }
 }
 #undef N

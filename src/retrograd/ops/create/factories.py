@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, lean, storage
+from retrograd.core import dtypes, fast_kernels, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden, wanted_by_another
 from retrograd.core.arguments import resolve
@@ -263,6 +263,8 @@ def number_dtype(value: Any) -> Any:
 
 
 def filled(array: Any, value: Any) -> Any:
+    if fast_kernels.native is not None and fast_kernels.native.fill(array, value) is not None:
+        return array
     array[...] = as_element(value, array.dtype)
     return array
 

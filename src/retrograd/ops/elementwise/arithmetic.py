@@ -332,6 +332,9 @@ def check_bounds(self: Any, low: Any, high: Any) -> None:
             raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
 
 
+check_bounds.refused_kinds = "c"  # type: ignore[attr-defined]
+
+
 def check_bound(self: Any, bound: Any) -> None:
     if self.array.dtype.kind == "c" or isinstance(bound, complex):
         raise NotImplementedError(COMPLEX_CLAMP)

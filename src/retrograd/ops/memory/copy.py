@@ -192,12 +192,15 @@ to_copy = defop(
         copied(self, dtype, format_strides(self, memory_format)),
     vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
     jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function", pattern="elements",
-    traits=("casts",),
+    traits=("casts",), lower="@to_copy",
 )
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Convert to another dtype or device; the tensor itself if nothing changes."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], dtypes.dtype):
+        dtype = args[0]
+        return self if dtype is self.dtype else call(to_copy, [self, dtype, None, None, None, False, None])
     dtype, device, copy, form = parse_to(args, kwargs)
     device = devices.parse_device(device) if device is not None else self.device
     same = (dtype is None or dtype is self.dtype) and device == self.device

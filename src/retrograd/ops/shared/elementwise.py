@@ -58,6 +58,7 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
         for a in args:
             if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
                 raise error(message)
+    check.refused_kinds = kinds  # type: ignore[attr-defined]
     return check
 
 
@@ -97,6 +98,9 @@ def check_sub(self: Any, other: Any, alpha: Any) -> None:
     if any(bools):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                            "invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
+check_sub.refused_kinds = "b"  # type: ignore[attr-defined]
 
 
 add_scalar = scalar_row(
