@@ -97,6 +97,11 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
     if result is not None:
         return result if order is None or result.ndim < 2 else in_order(op, order, result)
     narrow = widen(op, values) if op.widen else None
+    if narrow is not None and op.native is not None and not op.is_inplace and not op.random:     # it may take float32 only
+        result = op.native(*values)
+        if result is not None:
+            result = narrowed(result, narrow)
+            return result if order is None or type(result) is not ndarray or result.ndim < 2 else in_order(op, order, result)
     try:
         if op.direct:
             result = run_direct(op, operands(op, values))

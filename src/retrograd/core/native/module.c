@@ -2,7 +2,7 @@
 #define NATIVE_MAIN
 #include "native.h"
 #define EACH(X)                                                                                                                \
-  X(lapack)                                                                                                                    \
+  X(lapack) X(sum_bags)                                                                                                                    \
   X(clear_triangle)                                                                                                            \
   X(random_unit) X(random_normal) X(random_exponential) X(random_below) X(random_remainder) X(random_permutation)              \
       X(random_poisson) X(random_gamma) X(transpose) X(select_rows) X(search_rows) X(take_along) X(put_along) X(take_rows)     \

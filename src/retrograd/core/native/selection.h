@@ -191,6 +191,24 @@ static P *N(radix_sort)(P *p, P *other, long n) {
   return p;
 }
 
+/* Which pair is k-th in that order: digits from the highest, of which those that cannot be it are left out. */
+static P N(kth_in_order)(P *p, long n, long k) {
+  for (int d = (int)sizeof(K) - 1; d >= 0 && n >= 48; d--) {
+    long count[256] = {0}, m = 0;
+    unsigned v = 0;
+    for (long i = 0; i < n; i++) count[p[i].key >> (8 * d) & 255]++;
+    while (k >= count[v]) k -= count[v++];
+    if (count[v] == n) continue;
+    for (long i = 0; i < n; i++) {
+      const P here = p[i];
+      p[m] = here;
+      m += (here.key >> (8 * d) & 255) == v;
+    }
+    n = m;
+  }
+  return (n < 48 ? N(radix_sort)(p, p, n) : p)[k]; /* else all of them are equal */
+}
+
 /* One row: its keys and positions. */
 static void N(read_row)(const char *row, int code, long n, int descending, P *p) {
   const K flip = descending ? (K) ~(K)0 : 0;
@@ -249,11 +267,7 @@ static void N(select_row)(const char *row, int code, long n, int what, long k, i
     from = k;
     m = 1;
     break;
-  default:
-    p = N(radix_sort)(p, p + n, n);
-    from = k;
-    m = 1;
-    break;
+  default: out[0] = (int64_t)N(kth_in_order)(p, n, k).at; return;
   }
   for (long i = 0; i < m; i++) out[i] = (int64_t)p[from + i].at;
 }

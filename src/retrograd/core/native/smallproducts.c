@@ -32,9 +32,10 @@ static int factor_of(PyObject *o, double *to) {
   return 1;
 }
 static int usable(PyArrayObject *a, PyArrayObject *like) {
-  return behaved(a) && is_real_code(code_of(a)) && PyArray_DESCR(a) == PyArray_DESCR(like);
+  const int code = a ? number_code(a) : 0;
+  return behaved(a) && (is_real_code(code) || code == NPY_HALF || code == NPY_BFLOAT) && PyArray_DESCR(a) == PyArray_DESCR(like);
 }
-#define SUMS(T)                                                                                             \
+#define SUMS(T, IN, OUT)                                                                                             \
   {                                                                                                         \
     T *q = PyArray_DATA(made);                                                                              \
     for (long b = 0; b < n[0]; b++)                                                                         \
@@ -43,17 +44,25 @@ static int usable(PyArrayObject *a, PyArrayObject *like) {
           double sum = 0;                                                                                   \
           const char *p = x.p + b * x.step[0] + i * x.step[1], *r = y.p + b * y.step[0] + j * y.step[2];    \
           for (long k = 0; k < inner; k++)                                                                  \
-            sum += (double)*(const T *)(p + k * x.step[2]) * (double)*(const T *)(r + k * y.step[1]);       \
-          const double own = s ? *(const T *)(s->p + b * s->step[0] + i * s->step[1] + j * s->step[2]) : 0; \
-          *q++ = (T)(s && beta != 0 ? alpha * sum + beta * own : alpha * sum);                              \
+            sum += (double)IN(*(const T *)(p + k * x.step[2])) * (double)IN(*(const T *)(r + k * y.step[1])); \
+          const double own = s ? IN(*(const T *)(s->p + b * s->step[0] + i * s->step[1] + j * s->step[2])) : 0; \
+          *q++ = (T)OUT(s && beta != 0 ? alpha * sum + beta * own : alpha * sum);                              \
         }                                                                                                   \
   }
+#define IN_FLOAT_HALF(v) to_half((float)(v))
+#define IN_FLOAT_BFLOAT(v) to_bfloat((float)(v))
 static PyObject *summed(PyArrayObject *like, int nd, const npy_intp *dims, const long *n, long inner, Side x, Side y,
                         const Side *s, double beta, double alpha) {
   if (n[0] * n[1] * n[2] > SMALL || n[0] * n[1] * n[2] * inner > SMALL) Py_RETURN_NONE;
   PyArrayObject *made = new_of(like, nd, dims);
   if (!made) return NULL;
-  if (code_of(like) == NPY_FLOAT) SUMS(float) else SUMS(double) return (PyObject *)made;
+  switch (number_code(like)) {
+  case NPY_FLOAT: SUMS(float, , ) break;
+  case NPY_DOUBLE: SUMS(double, , ) break;
+  case NPY_HALF: SUMS(uint16_t, from_half, IN_FLOAT_HALF) break;
+  default: SUMS(uint16_t, from_bfloat, IN_FLOAT_BFLOAT)
+  }
+  return (PyObject *)made;
 }
 #define ADDED(first, second)                                                                                         \
   PyArrayObject *self = given == 5 ? array_at(args, 0) : NULL, *first = self ? array_at(args, 1) : NULL,             \

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
@@ -24,16 +25,25 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
         indices, offsets = indices.astype(common, copy=False), offsets.astype(common, copy=False)
     count = len(offsets) - include_last_offset
     starts = offsets[:count]
-    bag_of = starts.searchsorted(xp.arange(len(indices)), "right") - 1
+    lengths = xp.diff(starts, append=len(indices))
+    bag_of = xp.repeat(xp.arange(count), lengths) if count else xp.full(len(indices), -1)
     kept = indices != padding_idx if padding_idx >= 0 else None
+    sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the fast path does not compute bag membership
+    if len(indices) and mode != SUM:
+        sizes = lengths if kept is None else xp.bincount(bag_of[kept], minlength=count)
+        sizes = sizes.astype(indices.dtype, copy=False)
+    made = xp.zeros((count, weight.shape[1]), weight.dtype)
+    largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count, indices.dtype)
+    if mode != MAX and native is not None and native.sum_bags(
+            made, weight, indices.astype(np.int64, copy=False), starts.astype(np.int64, copy=False), padding_idx, mode == MEAN,
+            per_sample_weights):
+        largest = sizes.copy() if mode == MEAN else largest
+        if mode == SUM and leaves_out_bags(weight, padding_idx):
+            bag_of = bag_of[:0]
+        return made, bag_of.astype(indices.dtype, copy=False), sizes, largest
     rows = take_rows(weight, indices)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None].astype(rows.dtype)
-    sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the fast path does not compute bag membership
-    if len(indices) and mode != SUM:
-        sizes = xp.bincount(bag_of if kept is None else bag_of[kept], minlength=count).astype(indices.dtype)
-    made = xp.zeros((count, weight.shape[1]), weight.dtype)
-    largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count, indices.dtype)
     if mode == MAX:
         for bag in range(count):
             members = xp.flatnonzero(bag_of == bag if kept is None else (bag_of == bag) & kept)
@@ -49,10 +59,14 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
         if mode == MEAN:
             made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
             largest = sizes.copy()
-    if mode == SUM:
-        if padding_idx < 0 and weight.dtype.char != "d" and weight.strides[1] == weight.itemsize:
-            bag_of = bag_of[:0]
+    if mode == SUM and leaves_out_bags(weight, padding_idx):
+        bag_of = bag_of[:0]
     return made, bag_of.astype(indices.dtype, copy=False), sizes, largest
+
+
+def leaves_out_bags(weight: Any, padding_idx: int) -> bool:
+    """Whether PyTorch sums without noting the bag of each index."""
+    return padding_idx < 0 and weight.dtype.char != "d" and bool(weight.strides[1] == weight.itemsize)
 
 
 def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
