@@ -10,7 +10,8 @@ from retrograd.core import opdef
 from retrograd.ops.load import import_all
 
 TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
-          "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked", "out_first"}
+          "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked",
+          "out_first", "out_after_dim"}
 PATTERNS = {None, "constant", "first", "elements", "moves", "choices", "dims", "last", "product", "scatter", "convolution"}
 aten = torch.ops.aten
 

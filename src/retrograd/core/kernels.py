@@ -86,7 +86,7 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
         if "apart" not in op.traits:
             check_writable(args[0].array)
             check_overlap(args[0].array, [args[i] for i in op.tensor_args])
-        elif op.name == "index_copy_" and -max(args[0].array.ndim, 1) <= args[1] < max(args[0].array.ndim, 1):
+        elif "apart_first" in op.traits and -max(args[0].array.ndim, 1) <= args[1] < max(args[0].array.ndim, 1):
             check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if op.promote is not None:
         check_shapes(op, args)
@@ -109,7 +109,7 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
             result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
-    if op.is_inplace and "apart" in op.traits and op.name != "index_put_":     # it has checked already
+    if op.is_inplace and "apart" in op.traits and "apart_checked" not in op.traits:
         check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if narrow is not None:
         result = narrowed(result, narrow)

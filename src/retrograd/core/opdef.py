@@ -30,15 +30,16 @@ real_only  PyTorch refuses to record the op when its result is complex.
 lower    what a generated loop computes: an element, a reduction or a row (see codegen/loops.py).
 variants where the op is public: "function", "method", both or neither.
 autocast the precision under autocast: "lower", "float32" or "widest" (the widest of its operands').
-traits   further properties: "random" (draws random numbers; implied by a Generator argument), "reads_values" (its result is
-not a tensor, and depends on values), "piecewise_linear" (linear between its kinks), "keeps_zero" (maps zero to zero: sparse
-tensors stay sparse), "view_copy" (a view op that copies),
-         "inplace_view" (changes the geometry of its operand); for ops that write to an operand "guarded" (refuses to write
-         to memory from which other elements are read) and "apart" (to any memory that it reads); "takes_leaves" (the write
-         is not differentiable: leaves that require grad are allowed); "casts" (the result may have a dtype without
-         gradients), "pairs" (a view of complex numbers as pairs, or of pairs as complex numbers);
-         "out_apart" (the out= form refuses to write to memory that it reads), "out_copied" and "out_untracked" (it accepts
-         operands that require grad, see core/out.py), "out_first" (the dtype of out= is checked before everything else).
+traits   further properties: "random" (draws random numbers; implied by a Generator argument), "reads_values" (its result
+         is not a tensor, and depends on values), "piecewise_linear" (linear between its kinks), "keeps_zero" (maps zero to
+         zero: sparse tensors stay sparse), "view_copy" (a view op that copies), "inplace_view" (changes the geometry of its
+         operand); for ops that write to an operand "guarded" (refuses to write to memory from which other elements are
+         read) and "apart" (to any memory that it reads; checked after the kernel, with "apart_first" before it if `dim` is
+         valid, with "apart_checked" by the kernel); "takes_leaves" (the write is not differentiable: leaves that require
+         grad are allowed); "casts" (the result may have a dtype without gradients), "pairs" (a view of complex numbers as
+         pairs, or of pairs as complex numbers); "out_apart" (the out= form refuses to write to memory that it reads),
+         "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
+         of out= is checked before everything else, with "out_after_dim" after `dim`).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 """
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 NOTE [Recipes]
 A row of the table declares an op; its recipe lists the steps of a call, in the same form for both cores:
-    Binding     matches arguments to parameters: binder.pyx reads it in the compiled core, plain/calls.py generates code
-    from it
+    Binding     matches arguments to parameters: read by binder.pyx in the compiled core, by plain/calls.py in the plain one
     quick_kind  whether a call without recording goes straight to the compiled kernel, and after which tests
     Rule        one derivative formula, and the sources of its arguments
     Plan        which tensors and attributes a node keeps for the gradients that are wanted

@@ -426,7 +426,7 @@ index_put = defop(
 )
 index_put_ = defop(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart",),
+    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart", "apart_checked"),
 )
 index_put_impl = defop(
     "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "

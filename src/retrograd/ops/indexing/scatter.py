@@ -601,7 +601,7 @@ index_copy = defop(
     kernel=index_copy_kernel, lower="@index_copy",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
     jvp="linear", batch=along_vector, inplace=True, autocast="widest", pattern="moves",
-    traits=("apart", "out_first", "out_after_dim"),
+    traits=("apart", "apart_first", "out_first", "out_after_dim"),
 )
 
 
