@@ -4,11 +4,11 @@
 NOTE [Binding]
 `Entry` holds a `Form` per overload: what each argument must be, and the defaults. A call is bound to the first form that
 fits and goes to `dispatch.call` with its arguments in schema order. A form is passed over only if it certainly does not
-fit. What only the schemas know (synonyms of keywords, tensors in the place of numbers, NumPy's numbers, overriding
-classes and modes, error texts) goes to `general`, which binds the same call slowly.
+fit. Cases that only the schemas handle (synonyms of keywords, tensors given for numbers, NumPy's numbers, overriding
+classes and modes, error texts) go to `general`, which binds the same call slowly.
 
 Entries are called by vectorcall and are method descriptors, so that `x.sum(0)` makes neither a tuple nor a bound method.
-There is no plain form of this file: without a compiler the functions are written out by core/plain/calls.py.
+There is no plain form of this file: in the plain core core/plain/calls.py generates the functions.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.list cimport PyList_New, PyList_SET_ITEM
@@ -91,12 +91,12 @@ cdef frozenset SYNONYMS = frozenset([synonym for names in KEYWORD_SYNONYMS.value
 
 
 cdef class Form:
-    """How calls bind to one overload, and what they run: an op, or a function of the bound arguments."""
+    """The binding of calls to one overload, and their target: an op, or a function of the bound arguments."""
 
     cdef OpDef op
     cdef object target
     cdef int count, least, required, positional, varargs
-    cdef bint gives_list_back        # the list that was written to is what a call returns
+    cdef bint gives_list_back        # a call returns the list that it wrote to
     cdef int kind[MOST]
     cdef bint optional[MOST]
     cdef int size[MOST]
@@ -130,8 +130,8 @@ cdef class Form:
                 self.kind[i] = SCALARS
 
 
-cdef object NO = object()          # the overload certainly does not take this argument
-cdef object ASK = object()         # only the schemas know
+cdef object NO = object()          # the overload refuses this argument
+cdef object ASK = object()         # the schemas must decide
 
 
 cdef inline bint is_tensor(PyObject *v) noexcept:
@@ -139,7 +139,7 @@ cdef inline bint is_tensor(PyObject *v) noexcept:
 
 
 cdef inline object ints(PyObject *v):
-    """A tuple of ints as such; NO or ASK if it is none."""
+    """A sequence of ints as a tuple; NO or ASK if it is not one."""
     cdef Py_ssize_t i, n
     if PyTuple_CheckExact(v) or <object>Py_TYPE(v) is Size:
         n = PyTuple_GET_SIZE(v)
@@ -166,12 +166,12 @@ cdef inline bint is_real_tensor(PyObject *v) noexcept:
 
 
 cdef inline bint has_dims(PyObject *v) noexcept:
-    """Whether this is a tensor that cannot stand for a number."""
+    """Whether this is a tensor that cannot be used as a number."""
     return is_tensor(v) and (<Tensor>v)._flags == 0 and type((<Tensor>v).array) is ndarray and rank(<PyObject *>(<Tensor>v).array) > 0
 
 
 cdef inline bint is_plain(PyObject *v) noexcept:
-    """Whether the type of a value says all that there is to say of it."""
+    """Whether the type of a value alone determines whether it fits."""
     return is_number(v) or PyTuple_CheckExact(v) or PyList_CheckExact(v) or PyUnicode_CheckExact(v) or v is Py_None
 
 
@@ -252,7 +252,7 @@ cdef class Entry:
 
     cdef void *vectorcall
     cdef list forms
-    cdef OpDef unary, binary         # what calls with one tensor and with two run, if that needs no binding
+    cdef OpDef unary, binary         # the ops of calls with one and two tensors, if these need no binding
     cdef object make_forms, general
     cdef bint is_method, is_alias
     cdef object name
@@ -266,7 +266,7 @@ cdef class Entry:
         self.name = name
         for attribute, value in (("__name__", name), ("__qualname__", name), ("__module__", "torch")):
             setattr(self, attribute, value)
-        self.make_forms, self.general, self.is_method = make_forms, general, is_method      # parsing schemas can wait
+        self.make_forms, self.general, self.is_method = make_forms, general, is_method      # schemas are parsed on first use
 
     def __get__(self, instance, owner):
         return self if instance is None or not self.is_method else MethodType(self, instance)
@@ -363,7 +363,7 @@ cdef inline bint is_ordinary(PyObject *v) noexcept:
 
 
 cdef OpDef direct_op(list forms, int given):
-    """The op that a call with `given` ordinary tensors runs, if it is the first that takes so many and needs no binding."""
+    """The op of a call with `given` ordinary tensors, if it is the first with that many and needs no binding."""
     cdef Form form
     cdef OpDef op
     for form in forms:
@@ -389,7 +389,7 @@ cdef OpDef direct_op(list forms, int given):
 
 
 def may_override(tuple values):
-    """Whether one of the arguments, or a mode, may have to see a call of a public function."""
+    """Whether one of the arguments, or a mode, may override a public function."""
     cdef Py_ssize_t i
     cdef PyObject *value
     if switches.function_modes:
@@ -406,7 +406,7 @@ cdef object run(Form form, list bound):
     if op is None:
         made = form.target(bound)
     else:
-        if op.meant is not None and switches.any_mode == 0 and op._ready:      # another name of an op
+        if op.meant is not None and switches.any_mode == 0 and op._ready:      # an alias of an op
             op = op.meant
         made = call(op, bound)
     return tuple(<list>made) if type(made) is list else made
@@ -439,7 +439,7 @@ cdef Entry probe = Entry.__new__(Entry)
 make_vectorcall(<PyTypeObject *>Entry, <char *>&probe.vectorcall - <char *><void *>probe)
 
 
-# ---- what a tensor says of itself
+# ---- metadata of tensors
 cdef enum Asked:
     DIM, NUMEL, SIZE, STRIDE, OFFSET, CONTIGUOUS, ITEM
 
@@ -448,7 +448,7 @@ cdef dict ASKED = {"dim": DIM, "numel": NUMEL, "size": SIZE, "stride": STRIDE, "
 
 
 cdef class Question:
-    """A method that says what an ordinary tensor is; all other calls go to `general`, the same method in Python."""
+    """A metadata method for ordinary tensors; all other calls go to `general`, the same method in Python."""
 
     cdef void *vectorcall
     cdef int asked
@@ -520,5 +520,5 @@ make_vectorcall(<PyTypeObject *>Question, <char *>&asking.vectorcall - <char *><
 
 
 def form_of(binding, target):
-    """The form of an overload; None if its calls are for the schema to bind."""
+    """The form of an overload; None if its calls must be bound by the schema."""
     return Form(binding, target) if len(binding.params) <= MOST and binding.takes_receiver_first else None

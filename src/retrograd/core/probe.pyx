@@ -1,6 +1,6 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
-"""Questions about the operands of a kernel, answered in C; kernels.py has the same in Python. Kernels that are one function of
-another library."""
+"""Tests of a kernel's operands in C (kernels.py has the same in Python), and kernels that are one function of another
+library."""
 from cpython.object cimport PyObject
 from importlib import import_module
 from numpy import asarray
@@ -43,8 +43,8 @@ start()
 
 
 def uniformity(OpDef op, list values):
-    """0 if the operands need promotion or widening or decide on the memory order of the result, else 1; 2 if they are
-    all float32 or float64 besides."""
+    """0 if the operands need promotion or widening or determine the memory order of the result; 2 if they are all float32
+    or float64; else 1."""
     cdef PyObject *value
     cdef int common = -1, kind, answer = 2
     cdef Py_ssize_t i

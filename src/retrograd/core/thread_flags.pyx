@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
-"""The switches of the running thread, read in C: a tenth of what reading them off `tls` costs. state.py has the same in Python.
+"""The switches of the running thread, read in C at a tenth of the cost of reading `tls`; state.py has the same in Python.
 
-The switches stay in the dictionary of `tls`, where everybody writes them. Each thread keeps the address of its own, and the
-number of the thread state that it belongs to; the dictionary holds an `Anchor`, which takes the address away when it dies.
+The switches are stored in the dictionary of `tls`, where all code writes them. Each thread caches the address of its own
+dictionary and the id of its thread state; the dictionary holds an `Anchor`, which clears the address when it dies.
 """
 from cpython.object cimport PyObject
 
@@ -46,7 +46,7 @@ def adopt(dict state not None):
 
 
 def read_from(tls):
-    """Say whose dictionaries are meant."""
+    """Set the thread-local object whose dictionaries are read."""
     global threads
     threads = tls
 
@@ -62,17 +62,17 @@ cdef object switch(name):
 
 
 cpdef long slow_path() except? -1:
-    """How many features of this thread need the slow path through dispatch."""
+    """The number of features active in this thread that need the slow path of dispatch."""
     return switch("slow_path")
 
 
 cpdef long run_flags() except? -1:
-    """Bit 0: grad mode is off; the rest counts what asks for the slow path, and saved-tensor hooks."""
+    """Bit 0: grad mode is off; the rest counts slow-path features and saved-tensor hooks."""
     return switch("run_flags")
 
 
 cpdef bint grad_enabled() except? -1:
-    """Whether this thread records."""
+    """Whether grad mode is on in this thread."""
     return switch("grad_enabled")
 
 
