@@ -2,7 +2,7 @@
 
 NOTE [What apply does to outputs]
 `forward` runs with grad mode off; then every tensor it returned is fitted into the graph. An output that is not
-differentiable stays plain. An input marked dirty is returned as the same object with its history rewritten (on its base,
+differentiable has no history. An input marked dirty is returned as the same object with its history rewritten (on its base,
 if it is a view). An input returned unchanged becomes a view of itself, so that it can have a history of its own. Any other
 output gets the Function's node; if it happens to be a view, writing to it in place is refused from then on, because that
 would bypass the custom backward. The ctx that the user sees is the node itself.
@@ -37,7 +37,7 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "Inpl
 
 
 class FunctionCtx:
-    """What forward, setup_context and backward use to pass things on.
+    """The context shared by forward, setup_context and backward.
 
     >>> import retrograd as torch
     >>> class Scale(torch.autograd.Function):
@@ -100,7 +100,7 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Say which inputs forward changed in place.
+        """Declare the inputs that forward modified in place.
 
         >>> import retrograd as torch
         >>> class Double(torch.autograd.Function):
@@ -119,7 +119,7 @@ class FunctionCtx:
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """A warning: outputs that share memory with inputs are found without it.
+        """Deprecated: warn, since outputs that share memory with inputs are detected.
 
         >>> FunctionCtx().mark_shared_storage()
         Traceback (most recent call last):
@@ -129,7 +129,7 @@ class FunctionCtx:
                       "calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Say which outputs have no gradient.
+        """Declare the outputs without a gradient.
 
         >>> import retrograd as torch
         >>> class Sort(torch.autograd.Function):
@@ -150,7 +150,7 @@ class FunctionCtx:
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether gradients that did not arrive are zeros in backward (the default) or None.
+        """Set whether missing gradients are zeros in backward (the default) or None.
 
         >>> import retrograd as torch
         >>> class Pair(torch.autograd.Function):
@@ -173,7 +173,7 @@ class FunctionCtx:
 
 
 class FunctionNode(Node):
-    """The fields of a custom Function's node. They are kept apart from its `__dict__`, which is the user's alone."""
+    """The fields of a custom Function's node, separate from its `__dict__`, which belongs to the user."""
 
     __slots__ = ("_arguments_", "_freed_", "_given_tensors_", "_in_jvp_", "_is_pure_view", "_materialize_non_diff_grads",
                  "_output_facts_", "_plain_outputs_", "_positions_", "dirty_tensors", "materialize_grads", "needs_input_grad",
@@ -189,10 +189,10 @@ class FunctionNode(Node):
         self.non_differentiable: Any = None
         self.needs_input_grad: Any = ()
         self._is_pure_view: bool = False
-        self._positions_: Any = ()            # which arguments of forward were tensors
-        self._arguments_: int = 0             # how many arguments it had
+        self._positions_: Any = ()            # positions of forward's tensor arguments
+        self._arguments_: int = 0             # number of forward's arguments
         self._freed_: bool = False
-        self._given_tensors_: Any = None      # saved tensors that a compiled backward pass has unpacked already
+        self._given_tensors_: Any = None      # saved tensors already unpacked by a compiled backward pass
         self._output_facts_: Any = None
         self._plain_outputs_: Any = ()
         self._in_jvp_: bool = False
@@ -219,7 +219,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
 
     @property
     def saved_tensors(self) -> Any:
-        """What forward saved, checked for changes since."""
+        """The saved tensors of forward, checked for modifications."""
         if self._in_jvp_:
             return () if self.saved_for_forward is None else tuple(self.saved_for_forward)
         if self._given_tensors_ is not None:
@@ -268,7 +268,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
 
 
 def zeros_for(node: Any, i: int) -> Any:
-    """Zeros for a gradient that did not arrive, None where the output is no tensor."""
+    """Zeros for a missing gradient, None where the output is not a tensor."""
     facts = node._output_facts_[i]
     if facts is None:
         return None
@@ -300,7 +300,7 @@ def by_edge(node: Any, results: Any) -> list[Any]:
 
 
 class FunctionMeta(type):
-    """Makes the node class of every custom Function.
+    """Creates the node class of every custom Function.
 
     >>> class Custom(Function):
     ...     pass
@@ -420,7 +420,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for `backward`.
+        """An alias of `backward`.
 
         >>> import retrograd as torch
         >>> class Twice(Function):
@@ -458,7 +458,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """How the Function runs under vmap: returns (output, out_dims).
+        """Run the Function under vmap; return (output, out_dims).
 
         >>> import retrograd as torch
         >>> class Total(Function):
@@ -521,7 +521,7 @@ def with_defaults(forward: Any, args: Any, kwargs: Any) -> Any:
 
 
 def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
-    """Keyword arguments of a `forward` that takes ctx, in their places; defaults are left to it."""
+    """Keyword arguments of a `forward` with ctx as positional ones; its defaults are not filled in."""
     names = [name for name, p in signature_of(forward).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
     for name in kwargs:
         if name not in names[len(args):]:
@@ -537,7 +537,7 @@ def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
 
 
 def run_function(cls: Any, args: Any, split: bool) -> Any:
-    """One call of a custom Function: forward, then the outputs get their history."""
+    """Run one call of a custom Function: forward, then set the history of the outputs."""
     node = cls._backward_cls()
     if switches.any_mode and tls.origins:
         remember(node)
@@ -571,7 +571,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     finally:
         try:
             set_grad_enabled(was)
-        except BaseException:             # an interrupt that came before the switch
+        except BaseException:             # interrupted before the switch
             set_grad_enabled(was)
             raise
         if dual:
@@ -590,13 +590,13 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         named = {id(t) for t in node.non_differentiable}
         node._plain_outputs_ = [i for i, t in enumerate(outputs) if id(t) in named]
     wrapped = wrap_outputs(node, inputs, outputs, recording)
-    node.dirty_tensors = node.non_differentiable = None       # tensors must not be held by their own node
+    node.dirty_tensors = node.non_differentiable = None       # a node must not reference its own outputs
     if dual:
         function_jvp(cls, node, args, tangents, wrapped, dirty)
     if recording:
         save_tensors(node, wrapped)
     if switches.any_mode and tls.origins:
-        for t, known in cuts:             # what forward does in no_grad mode is its own business
+        for t, known in cuts:             # detaches inside forward, which runs under no_grad, do not count
             trail_of(t).cuts = known
         changed = [t for t in wrapped if id(t) in dirty]
         note_results(here(cls.__name__), inputs, [t for t in wrapped if isinstance(t, Tensor)], changed)
@@ -604,7 +604,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
 
 
 def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
-    """Give every output of forward its place in the graph."""
+    """Connect every output of forward to the graph."""
     dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
     plain = {id(t) for t in node.non_differentiable} if node.non_differentiable else ()
     known = {id(t) for t in inputs}
@@ -655,7 +655,7 @@ def check_dirty(node: Any, outputs: Any, known: Any) -> None:
 
 def fit_output(node: Node, inputs: Any, t: Tensor, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
                count: int) -> Any:
-    """One tensor output of forward; see NOTE [What apply does to outputs]."""
+    """Connect one tensor output of forward; see NOTE [What apply does to outputs]."""
     if not differentiable:
         if is_dirty or not wants_grad(t):
             flag_view(node, inputs, t, is_input and is_dirty)
@@ -680,7 +680,7 @@ def fit_output(node: Node, inputs: Any, t: Tensor, nr: int, differentiable: bool
 
 
 def flag_view(node: Node, inputs: Any, t: Tensor, unchanged: bool) -> None:
-    """Note of a view that leaves a custom Function that it must not be written to (or how to replay it)."""
+    """Mark a view returned by a custom Function as not writable (or set how to replay it)."""
     if t._view is None or unchanged:
         return
     if node._is_pure_view:
@@ -690,14 +690,14 @@ def flag_view(node: Node, inputs: Any, t: Tensor, unchanged: bool) -> None:
 
 
 def make_pure(node: Node, inputs: Any, t: Tensor) -> None:
-    """A pure view is replayed by calling the Function again."""
+    """Let a pure view be replayed by calling the Function again."""
     cls = node._forward_cls
     t._view.creation = DEFAULT
     t._view.op, t._view.args, t._view.parent = cls.apply, None, inputs[0]._view
 
 
 def itself_as_view(node: Node, inputs: Any, t: Any) -> Any:
-    """An input that was returned as it is: a view of the whole of it."""
+    """An unchanged input that was returned: a view of all of it."""
     if not tls.grad_enabled or not isinstance(t, Tensor):
         return late.view_as(t, t)
     was = set_grad_enabled(False)
@@ -711,7 +711,7 @@ def itself_as_view(node: Node, inputs: Any, t: Any) -> Any:
 
 
 def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
-    """An input that forward changed in place: the same object with a new history."""
+    """An input that forward modified in place: the same object with a new history."""
     if not is_input:
         if t._view is not None:
             raise RuntimeError("jvp or backward: mark_dirty received a tensor that was not an input. Only input Tensors "
@@ -741,12 +741,12 @@ def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
 
 
 def reorder(node: Node, t: Tensor) -> Any:
-    """The node as CopySlices wants it: the edge of the written input first."""
+    """The node with the edge of the written input first, as CopySlices needs it."""
     return InplaceOnView(node, t)
 
 
 class InplaceOnView(Node):
-    """Stands for a custom Function's node inside CopySlices, with the edge of the written view in the first place."""
+    """Wraps a custom Function's node inside CopySlices, with the edge of the written view first."""
 
     def __init__(self, node: Node, t: Tensor) -> None:
         Node.__init__(self)
@@ -770,7 +770,7 @@ class InplaceOnView(Node):
 
 
 def save_tensors(node: Node, outputs: Any) -> None:
-    """Turn what was given to save_for_backward into saved tensors."""
+    """Turn the arguments of save_for_backward into saved tensors."""
     tensors = node.to_save
     node.to_save = None
     if tensors is None:
@@ -853,7 +853,7 @@ def fake_leaf(value: Any) -> Any:
 
 
 class Error(Node):
-    """A node that only fails, when it is reached."""
+    """A node that raises when it runs."""
 
     def __init__(self, message: str) -> None:
         Node.__init__(self)
@@ -864,7 +864,7 @@ class Error(Node):
 
 
 class DelayedError:
-    """Passes tensors through and raises `message` when somebody differentiates the result."""
+    """Passes tensors through and raises `message` in backward."""
 
     def __init__(self, message: str, count: int) -> None:
         self.message, self.count = message, count
@@ -882,14 +882,14 @@ class DelayedError:
 
 
 class UndefinedGradBackward(Node):
-    """Swallows gradients."""
+    """Discards gradients."""
 
     def _run_(self, grads: Any, needed: Any) -> Any:
         return [None] * len(self._next_)
 
 
 class UndefinedGrad:
-    """Passes tensors through; the gradients that come back are undefined."""
+    """Passes tensors through, with undefined gradients."""
 
     def __call__(self, *tensors: Any) -> Any:
         node = UndefinedGradBackward()
