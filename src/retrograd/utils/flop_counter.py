@@ -90,16 +90,16 @@ def conv_flop(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: An
 @register_flop_formula(aten.convolution_backward)
 def conv_backward_flop(grad_out: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any,
                        output_padding: Any, groups: Any, output_mask: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    def transposed(shape: Any) -> list[int]:
+    def swapped(shape: Any) -> list[int]:
         return [shape[1], shape[0], *shape[2:]]
     count = 0
     if output_mask[0]:
         count += conv_flop_count(grad_out, w, out_shape[0], not transposed)
     if output_mask[1]:
         if transposed:
-            count += conv_flop_count(transposed(grad_out), transposed(x), transposed(out_shape[1]), False)
+            count += conv_flop_count(swapped(grad_out), swapped(x), swapped(out_shape[1]), False)
         else:
-            count += conv_flop_count(transposed(x), transposed(grad_out), transposed(out_shape[1]), False)
+            count += conv_flop_count(swapped(x), swapped(grad_out), swapped(out_shape[1]), False)
     return count
 
 
