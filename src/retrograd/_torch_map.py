@@ -1,6 +1,20 @@
 """The map of PyTorch's private names to their locations in retrograd, for `as_torch`."""
 from __future__ import annotations
 
+# Private names of the package itself.
+ROOT: dict[str, str] = {
+    "_disable_functionalization": "_functorch.functional_tensors:disable_functionalization",
+    "_enable_functionalization": "_functorch.functional_tensors:enable_functionalization",
+    "_from_functional_tensor": "_functorch.functional_tensors:from_functional_tensor",
+    "_functionalize_commit_update": "_functorch.functional_tensors:commit_update",
+    "_functionalize_replace": "_functorch.functional_tensors:replace",
+    "_functionalize_sync": "_functorch.functional_tensors:sync",
+    "_functionalize_was_storage_changed": "_functorch.functional_tensors:was_storage_changed",
+    "_is_functional_tensor": "_functorch.functional_tensors:is_functional_tensor",
+    "_sync": "_functorch.functional_tensors:sync",
+    "_to_functional_tensor": "_functorch.functional_tensors:to_functional_tensor",
+}
+
 # torch's module -> private name -> its location in retrograd, as "module:name" under the package. A module that retrograd
 # does not have is created with these names alone; an existing one gets them in addition, unless it defines them itself.
 # A name whose location does not exist is missing, with an AttributeError that says so.

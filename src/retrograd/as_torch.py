@@ -24,7 +24,7 @@ from typing import Any
 
 import retrograd
 from retrograd import _torch_names
-from retrograd._torch_map import OPS_BY_MODULE, PRIVATE, SAME
+from retrograd._torch_map import OPS_BY_MODULE, PRIVATE, ROOT, SAME
 from retrograd.core.tensor import Tensor, name_class
 from retrograd.torch_version import TorchVersion
 from retrograd.version import __version__ as FOLLOWED
@@ -61,6 +61,7 @@ def install() -> None:
         if name.startswith(PACKAGE + ".") and getattr(sys.modules.get(parent), last, module) is not module:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
     _torch_names.install()
+    add_names(retrograd, "", ROOT)
     for name, homes in PRIVATE.items():
         if name not in SAME:
             add_names(find_or_make_module(name), name, homes)

@@ -106,3 +106,17 @@ def test_modes_see_list_ops_as_one() -> None:
     assert seen == ["aten._foreach_add.Scalar", "aten._foreach_mul_.Scalar"]
     assert sums[1].tolist() == [2, 2, 2] and pair[0].tolist() == [2, 2]
     assert torch.ops.aten._foreach_neg_.default(pair) is None and torch._foreach_neg_(pair) is pair
+
+
+def test_the_usual_memory_format_is_not_asked_for_by_name() -> None:
+    asked = []
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            asked.append(str(func))
+            return False
+    made = torch.Tensor._make_wrapper_subclass(Asked, (2,), dispatch_sizes_strides_policy="strides")
+    assert not made.is_contiguous(memory_format=torch.contiguous_format)
+    assert not made.is_contiguous(memory_format=torch.channels_last)
+    assert asked == ["aten.is_contiguous.default", "aten.is_contiguous.memory_format"]

@@ -36,6 +36,8 @@ def described(t: Any, name: str, *args: Any) -> Any:
     if asked is None or name not in asked or tls.dispatch_disabled:
         return None
     packet = find_packet(ASKED.get(name, name))
+    if args and str(args[0]) == "torch.contiguous_format":      # the default, which PyTorch leaves out
+        args = ()
     op = packet.memory_format if args else packet.default       # type: ignore[union-attr]
     if not op._ready:
         op.prepare()
