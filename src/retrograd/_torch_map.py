@@ -189,7 +189,12 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_C._profiler": {
         "_EventType": "autograd.profiler_results:EventType",
         "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",
+        "_ExtraFields_Allocation": "autograd.profiler_results:AllocationFields",
+        "_ExtraFields_PyCall": "autograd.python_calls:PythonCall",
+        "_ExtraFields_PyCCall": "autograd.python_calls:PythonCall",
         "_ExtraFields_TorchOp": "autograd.profiler_results:TorchOpFields",
+        "_NNModuleInfo": "autograd.python_calls:ModuleInfo",
+        "_PyFrameState": "autograd.python_calls:FrameState",
         "_ProfilerEvent": "autograd.profiler_results:ProfilerEvent",
         "_TensorMetadata": "autograd.profiler_inputs:TensorMetadata",
         "_RecordFunctionFast": "autograd.profiler:RecordFunctionFast",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -24,7 +25,9 @@ from retrograd.autograd.profiler import (
     profiler_enabled,
     record_function,
 )
+from retrograd.autograd.profiler_results import EventType
 from retrograd.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
+from retrograd.autograd.python_calls import PythonCalls
 from retrograd.core.state import switches, tls
 from retrograd.profiler import ProfilerActivity, itt, schedule, tensorboard_trace_handler
 from retrograd.profiler import profile as step_profile
@@ -212,7 +215,7 @@ def test_memory_counts_new_results_only() -> None:
         x.t()
         x.add_(1)
     assert [(e.name, e.cpu_memory_usage) for e in prof.function_events] == [
-        ("aten::add", 80), ("aten::t", 0), ("aten::add_", 0)]
+        ("aten::add", 80), ("[memory]", -80), ("aten::t", 0), ("aten::add_", 0)]
     assert "Self CPU Mem" in prof.table()
 
 
@@ -220,8 +223,88 @@ def test_stacks_begin_at_the_user() -> None:
     x = torch.ones(2)
     with profile(with_stack=True) as prof:
         x.sin()
-    assert "test_stacks_begin_at_the_user" in prof.function_events[0].stack[0]
+    event, = [e for e in prof.function_events if e.name == "aten::sin"]
+    assert "test_stacks_begin_at_the_user" in event.stack[0]
     assert "Source Location" in prof.key_averages(group_by_stack_n=1).table()
+
+
+def within(node: Any) -> list[str]:
+    """The names of a node of the tree of events and of what is in it."""
+    return [node.name, *[name for child in node.children for name in within(child)]]
+
+
+def test_calls_of_functions_and_modules_are_events() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    x = torch.ones(1, 2)
+    model(x)                                        # what is loaded on first use is loaded now
+
+    def step() -> Any:
+        return model(x)
+
+    with profile(with_stack=True) as prof:
+        step()
+    outer, = prof.kineto_results.experimental_event_tree()
+    here, = [e for e in prof.function_events if e.name.endswith("): step")]
+    assert here.is_python_function and here.activity_type == "python_function"
+    names = [e.name for e in prof.function_events if e.name.startswith("nn.Module")]
+    assert names == ["nn.Module: Sequential_0", "nn.Module: Linear_0", "nn.Module: ReLU_0", "nn.Module: Linear_1"]
+    found = [e for e in walk(outer) if e.name == "nn.Module: Linear_0"]
+    assert found[0].tag is EventType.PyCall and found[0].extra_fields.module.cls_name == "Linear"
+    assert [p[0] for p in found[0].extra_fields.module.parameters] == ["weight", "bias"]
+    assert "aten::linear" in within(found[0])
+    callsite = next(e for e in walk(outer) if e.name.endswith("): step")).extra_fields.callsite
+    assert callsite.function_name == "step" and callsite.file_name == __file__
+    assert sys.getprofile() is None or not isinstance(getattr(sys.getprofile(), "__self__", None), PythonCalls)
+
+
+def walk(node: Any) -> list[Any]:
+    return [node, *[found for child in node.children for found in walk(child)]]
+
+
+def test_calls_that_raise_are_closed() -> None:
+    def fail() -> None:
+        raise ValueError
+
+    with profile(with_stack=True) as prof:
+        with pytest.raises(ValueError):
+            fail()
+        after = len("after")
+    event, = [e for e in prof.function_events if e.name.endswith("): fail")]
+    assert event.time_range.end < max(e.time_range.end for e in prof.function_events) and after
+
+
+def test_memory_that_is_given_back_is_an_event_or_part_of_an_op(tmp_path: Path) -> None:
+    with profile(profile_memory=True) as prof:
+        x = torch.ones(3)
+        y = x * 2
+        del x
+        del y
+    found = [e for e in prof.function_events if e.name == "[memory]"]
+    assert [e.cpu_memory_usage for e in found] == [-12, -12]
+    nodes = [n for top in prof.kineto_results.experimental_event_tree() for n in walk(top) if n.tag is EventType.Allocation]
+    assert [n.extra_fields.alloc_size for n in nodes] == [12, 12, -12, -12]
+    assert [n.extra_fields.total_allocated for n in nodes] == [12, 24, 12, 0]
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [row["args"]["Bytes"] for row in rows if row["name"] == "[memory]"] == [12, 12, -12, -12]
+
+
+def test_events_of_several_cycles_are_kept_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrograd.profiler.profiler.WARNED", set())
+    plan = torch.profiler.schedule(wait=0, warmup=1, active=1)
+    counts = []
+    for keep in (False, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with torch.profiler.profile(schedule=plan, acc_events=keep) as prof:
+                for _ in range(4):
+                    torch.ones(1).sin()
+                    prof.step()
+        assert ["clears events at the end of each cycle" in str(w.message) for w in caught] == [True] * (not keep)
+        counts.append(len([e for e in prof.events() if e.name == "aten::sin"]))
+    assert counts == [1, 2] and isinstance(prof, torch.profiler._KinetoProfile) and prof.get_trace_id()
+    with pytest.raises(AssertionError, match="Profiler must be initialized before stopping trace"):
+        torch.profiler.profile().stop()
 
 
 # ---- named ranges

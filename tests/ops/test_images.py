@@ -151,3 +151,16 @@ def test_the_last_of_several_nans_is_the_maximum() -> None:
     assert F.adaptive_max_pool1d(x, 1, return_indices=True)[1].tolist() == [[[2]]]
     low = torch.full((1, 4, 4), -float("inf"))
     assert F.max_pool2d(low, 2, padding=1, return_indices=True)[1].tolist() == [[[0, 1, 3], [4, 5, 7], [12, 13, 15]]]
+
+
+@pytest.mark.parametrize("module", [torch.nn.Conv3d, torch.nn.ConvTranspose3d])
+def test_convolutions_of_volumes_follow_channels_last_in_single_precision(module: Any) -> None:
+    volume = torch.channels_last_3d
+    for dtype, expected in ((torch.float32, True), (torch.float64, False)):
+        layer, x = module(2, 3, 2, dtype=dtype), torch.randn(2, 2, 3, 3, 3, dtype=dtype)
+        plain = layer(x)
+        made = layer(x.contiguous(memory_format=volume))
+        assert plain.is_contiguous() and made.is_contiguous(memory_format=volume) == expected
+        assert torch.allclose(plain, made, atol=1e-5)
+        by_weight = layer.to(memory_format=volume)(x)
+        assert by_weight.is_contiguous(memory_format=volume) == expected

@@ -14,7 +14,7 @@ from retrograd.autograd.nvprof import load_nvprof, parse_nvprof_trace
 from retrograd.autograd.profiler_inputs import number_memory
 from retrograd.autograd.profiler_results import ProfilerResult
 from retrograd.autograd.profiler_util import EventList, FunctionEvent
-from retrograd.autograd.recorder import FUNCTION, USER_SCOPE, Recorder
+from retrograd.autograd.recorder import FUNCTION, MEMORY, USER_SCOPE, Recorder
 from retrograd.core.api import ops
 from retrograd.core.state import set_flag, tls
 
@@ -89,6 +89,11 @@ class profile:
             set_flag("profiler", self._previous)
             self._recorder.stop()
             self._events = events_of(self._recorder, self.profile_memory, self.with_flops)
+
+    def keep(self, earlier: EventList) -> None:
+        """Put the events of an earlier trace before those of this one."""
+        if self._events is not None and earlier:
+            self._events = EventList([*earlier, *self._events], profile_memory=self.profile_memory, with_flops=self.with_flops)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Any) -> None:
         """Pause or resume recording."""
@@ -357,11 +362,25 @@ def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> Eve
               for i, r in enumerate(recorder.records, 1)]
     for event, record in zip(events, recorder.records, strict=True):
         event.inputs = record.inputs
+        event.python, event.is_python_function = record.python, record.python is not None
+        event.allocations = record.allocations
     number_memory([value for record in recorder.records for value in record.inputs])
     events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
     found = EventList(events, profile_memory=profile_memory, with_flops=with_flops)
     found._build_tree()
     return found
+
+
+def python_row(i: int, event: FunctionEvent, process: int) -> dict[str, Any]:
+    """A call of a Python function as a row of a Chrome trace."""
+    above = event.cpu_parent
+    while above is not None and not above.is_python_function:
+        above = above.cpu_parent
+    args: dict[str, Any] = {"Python parent id": None if above is None else above.id, "Python id": event.id, "Ev Idx": i}
+    if event.python.module is not None:
+        args["Python module id"] = int(event.name.rpartition("_")[2])
+    return {"ph": "X", "cat": "python_function", "name": event.name, "pid": process, "tid": event.thread,
+            "ts": event.time_range.start, "dur": event.time_range.elapsed_us(), "args": args}
 
 
 def trace_rows(events: EventList) -> list[dict[str, Any]]:
@@ -373,6 +392,16 @@ def trace_rows(events: EventList) -> list[dict[str, Any]]:
         rows.append({"ph": "M", "name": "thread_name", "ts": 0, "pid": process, "tid": thread,
                      "args": {"name": f"thread {thread} (python)"}})
     for i, event in enumerate(events):
+        for _, size, place, total in event.allocations:
+            rows.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": MEMORY, "pid": process, "tid": event.thread,
+                         "ts": event.time_range.end if event.name != MEMORY else event.time_range.start,
+                         "args": {"Total Reserved": 0, "Total Allocated": total, "Bytes": size, "Addr": place, "Device Id": -1,
+                                  "Device Type": 0, "Ev Idx": i}})
+        if event.name == MEMORY:
+            continue
+        if event.is_python_function:
+            rows.append(python_row(i, event, process))
+            continue
         args: dict[str, Any] = {"External id": event.id, "Record function id": 0}
         if event.sequence_nr >= 0:
             args.update({"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread})

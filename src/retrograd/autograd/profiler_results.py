@@ -6,8 +6,12 @@ from enum import Enum, IntEnum
 from typing import Any
 
 from retrograd.autograd.profiler_util import EventList, FunctionEvent
+from retrograd.core.device import device
 
-__all__ = ["EventType", "ExperimentalConfig", "ProfilerEvent", "ProfilerResult", "RecordScope", "TorchOpFields"]
+MEMORY = "[memory]"
+
+__all__ = ["AllocationFields", "EventType", "ExperimentalConfig", "ProfilerEvent", "ProfilerResult", "RecordScope",
+           "TorchOpFields"]
 
 
 class RecordScope(IntEnum):
@@ -25,17 +29,19 @@ class RecordScope(IntEnum):
     STATIC_RUNTIME_MODEL = 9
 
 
-class EventType(Enum):
+class _EventType(Enum):
     """The kinds of events of a tree; ops and ranges are of the first."""
 
     TorchOp = 0
     Backend = 1
     Vulkan = 2
     Allocation = 3
-    OutOfMemory = 4
     PyCall = 5
     PyCCall = 6
     Kineto = 7
+
+
+EventType = _EventType
 
 
 class ExperimentalConfig:
@@ -122,7 +128,7 @@ class KinetoEvent:
         return False
 
     def is_python_function(self) -> bool:
-        return False
+        return self._event.is_python_function
 
     def is_user_annotation(self) -> bool:
         return bool(self._event.is_user_annotation)
@@ -145,22 +151,43 @@ class TorchOpFields:
         self.allow_tf32_cublas = False
 
 
-class ProfilerEvent:
-    """A node of the call tree of events."""
+class AllocationFields:
+    """Memory that was taken, or with a negative size given back."""
 
-    def __init__(self, event: FunctionEvent, origin: int, parent: ProfilerEvent | None) -> None:
+    def __init__(self, allocation: Any) -> None:
+        _, self.alloc_size, self.ptr, self.total_allocated = allocation
+        self.total_reserved = 0
+        self.device = device("cpu")
+        self.id = self.allocation_id = self.ptr
+
+
+class ProfilerEvent:
+    """A node of the tree of events: who called whom."""
+
+    def __init__(self, event: FunctionEvent, origin: int, parent: ProfilerEvent | None, allocation: Any = None) -> None:
         shown = KinetoEvent(event, origin)
-        self.name = shown.name()
+        self.name = shown.name() if allocation is None else MEMORY
         self.id = self.correlation_id = event.id
         self.overload_name = event.overload_name
         self.start_tid = event.thread
         self.start_time_ns, self.end_time_ns = shown.start_ns(), shown.end_ns()
         self.duration_time_ns = shown.duration_ns()
-        self.tag = EventType.TorchOp
-        self.extra_fields = TorchOpFields(event)
-        self.typed = (self.tag, self.extra_fields)
         self.parent = parent
-        self.children = [ProfilerEvent(child, origin, self) for child in event.cpu_children]
+        self.children: list[ProfilerEvent] = []
+        self.extra_fields: Any
+        if allocation is not None or event.name == MEMORY:
+            self.tag = EventType.Allocation
+            self.extra_fields = AllocationFields(allocation or event.allocations[0])
+            self.start_time_ns, self.duration_time_ns = self.end_time_ns, 0
+        elif event.is_python_function:
+            self.tag = EventType.PyCCall if event.python.callsite is None else EventType.PyCall
+            self.extra_fields = event.python
+        else:
+            self.tag, self.extra_fields = EventType.TorchOp, TorchOpFields(event)
+        self.typed = (self.tag, self.extra_fields)
+        if self.tag is not EventType.Allocation:
+            self.children = [*[ProfilerEvent(child, origin, self) for child in event.cpu_children],
+                             *[ProfilerEvent(event, origin, self, part) for part in event.allocations]]
 
 
 class ProfilerResult:

@@ -125,6 +125,8 @@ class FunctionEvent(FormattedTimesMixin):
         self.is_user_annotation = is_user_annotation
         self.inputs: Any = []             # the arguments, with `record_shapes`
         self.is_python_function = False
+        self.python: Any = None           # the call of a Python function that it is
+        self.allocations: list[Any] = []  # memory taken and given back: (time, bytes, address, bytes in all)
         self.self_cpu_percent = -1
         self.total_cpu_percent = -1
         self.total_device_percent = -1
@@ -151,6 +153,10 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def activity_type(self) -> str:
+        if self.is_python_function:
+            return "python_function"
+        if self.name == "[memory]":
+            return "cpu_instant_event"
         return "user_annotation" if self.is_user_annotation else "cpu_op"
 
     @property

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Callable
 from itertools import count
 from threading import local
@@ -22,14 +23,17 @@ from typing import Any
 import numpy as np
 
 from retrograd.autograd.profiler_inputs import Input
+from retrograd.autograd.python_calls import PythonCalls
 from retrograd.core.dispatch import compute
 from retrograd.core.graph import LAST, Node, name_of, sequence
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.state import tls
+from retrograd.core.storage import address
 from retrograd.core.tensor import Tensor
 
 # the kinds of events, by PyTorch's numbers
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
+MEMORY = "[memory]"         # the name of events that are memory given back outside of ops
 EVALUATE = "autograd::engine::evaluate_function: "
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -37,8 +41,8 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 class Record:
     """One event while it is being recorded; times are in nanoseconds, `end` is 0 while it runs."""
 
-    __slots__ = ("end", "flops", "fwd_thread", "inputs", "keywords", "memory", "name", "number", "scope", "stack", "start",
-                 "thread")
+    __slots__ = ("allocations", "end", "flops", "fwd_thread", "inputs", "keywords", "memory", "name", "number", "python",
+                 "scope", "stack", "start", "thread")
 
     def __init__(self, name: str, scope: int, number: int, thread: int) -> None:
         self.name = name
@@ -49,6 +53,8 @@ class Record:
         self.inputs: list[Input] = []         # with `record_shapes`
         self.keywords: dict[str, Any] = {}
         self.stack: list[str] = []
+        self.python: Any = None               # the PythonCall that it is
+        self.allocations: list[Any] = []      # memory that was taken or given back in it
         self.flops = 0
         self.memory = 0
         self.end = 0
@@ -62,8 +68,21 @@ class Recorder:
         self.shapes, self.flops, self.memory, self.stack = shapes, flops, memory, stack
         self.records: list[Record] = []
         self.threads: dict[int, int] = {}             # sequence number -> the thread of the op that got it
+        self.open: list[Record] = []                  # with `memory`: the ops under way
+        self.allocated = 0
+        self.known: dict[int, Allocation] = {}        # the arrays whose memory is counted
+        self.calls = PythonCalls(self.begin_call) if stack else None
         self.start = perf_counter_ns()
         self.end = 0
+        if self.calls is not None:
+            self.calls.start()
+
+    def begin_call(self, name: str, call: Any) -> Record:
+        """Open the event of a Python call."""
+        record = Record(name, FUNCTION, -1, thread_number())
+        record.python = call
+        self.records.append(record)
+        return record
 
     def begin(self, name: str, scope: int = FUNCTION, number: int = -1, args: Any = ()) -> Record:
         """Open an event; `end` closes it."""
@@ -82,9 +101,21 @@ class Recorder:
 
     def end_of(self, record: Record) -> None:
         record.end = perf_counter_ns()
+        if self.memory and record in self.open:
+            self.open.remove(record)
+
+    def note_memory(self, record: Record, args: Any, result: Any) -> None:
+        """Count the memory of an op that has ended, and watch for its release."""
+        for array in fresh_arrays(args, result):
+            record.memory += array.nbytes
+            owner = owner_of(array)
+            if id(owner) not in self.known:
+                self.known[id(owner)] = Allocation(self, record, owner)
 
     def stop(self) -> None:
         """Close events that are still open after an error or an unclosed range."""
+        if self.calls is not None:
+            self.calls.stop()
         self.end = perf_counter_ns()
         for record in self.records:
             if record.end == 0:
@@ -110,7 +141,7 @@ class Recorder:
         if self.flops:
             record.flops = flops_of(op.name, args, result)
         if self.memory:
-            record.memory = fresh_bytes(args, result)
+            self.note_memory(record, args, result)
         return result
 
     def run_steps(self, op: OpDef, args: Any, fill: str, values: Any) -> Any:
@@ -128,7 +159,7 @@ class Recorder:
         finally:
             self.end_of(record)
         if self.memory:
-            record.memory = fresh_bytes(args, result)
+            self.note_memory(record, args, result)
         return result
 
     def run_function(self, name: str, args: Any, run: Callable[[], Any]) -> Any:
@@ -204,14 +235,48 @@ def has_tensor(args: Any) -> bool:
     return False
 
 
-def fresh_bytes(args: Any, result: Any) -> int:
-    """The memory of those results that are neither arguments nor views of them."""
+def fresh_arrays(args: Any, result: Any) -> list[Any]:
+    """The arrays of those results that are neither arguments nor views of them."""
     known = [t.array for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
-    total = 0
-    for t in result if isinstance(result, (list, tuple)) else (result,):
-        if isinstance(t, Tensor) and not any([t.array is k or np.may_share_memory(t.array, k) for k in known]):
-            total += t.array.nbytes
-    return total
+    return [t.array for t in (result if isinstance(result, (list, tuple)) else (result,))
+            if isinstance(t, Tensor) and not any([t.array is k or np.may_share_memory(t.array, k) for k in known])]
+
+
+def owner_of(array: Any) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class Allocation:
+    """Memory that an op took while a profiler was on."""
+
+    def __init__(self, recorder: Recorder, record: Record, owner: Any) -> None:
+        self.recorder, self.key, self.size, self.address = recorder, id(owner), int(owner.nbytes), address(owner)
+        self.at = record.end
+        self.owner = weakref.ref(owner, self.given_back)
+        recorder.allocated += self.size
+        record.allocations.append((self.at, self.size, self.address, recorder.allocated))
+
+    def given_back(self, _: Any) -> None:
+        """An op that began after the memory was taken counts it; one that took it itself has nothing of it in the end."""
+        recorder = self.recorder
+        recorder.known.pop(self.key, None)
+        if recorder.end:
+            return
+        recorder.allocated -= self.size
+        event = (perf_counter_ns(), -self.size, self.address, recorder.allocated)
+        for record in recorder.open:
+            if record.start > self.at:
+                record.memory -= self.size
+        if recorder.open:
+            recorder.open[-1].allocations.append(event)
+            return
+        alone = Record(MEMORY, FUNCTION, -1, thread_number())
+        alone.start = alone.end = event[0]
+        alone.memory = -self.size
+        alone.allocations.append(event)
+        recorder.records.append(alone)
 
 
 def flops_of(name: str, args: Any, result: Any) -> int:

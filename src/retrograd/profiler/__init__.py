@@ -7,11 +7,12 @@ from retrograd.profiler import itt
 from retrograd.profiler.profiler import (
     ProfilerAction,
     ProfilerActivity,
+    _KinetoProfile,
     profile,
     schedule,
     supported_activities,
     tensorboard_trace_handler,
 )
 
-__all__ = ["DeviceType", "ProfilerAction", "ProfilerActivity", "itt", "kineto_available", "profile", "record_function",
-           "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["DeviceType", "ProfilerAction", "ProfilerActivity", "_KinetoProfile", "itt", "kineto_available", "profile",
+           "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]

@@ -131,8 +131,14 @@ def convolution_kernel(xp: Any, input: Any, weight: Any, bias: Any, stride: Any,
 
 
 def in_order_of(xp: Any, made: Any, input: Any, weight: Any) -> Any:
-    """The result in channels-last format if the input or the weight is."""
-    return following(made, input if channels_last(input) else weight) if made.ndim == 4 else made
+    """The result in channels-last format if the input or the weight is; of volumes in the dtypes of PyTorch's fast kernels."""
+    rank = made.ndim - 2
+    if rank == 1 or rank == 3 and made.dtype.name not in FAST_VOLUMES:
+        return made
+    return following(made, input if channels_last(input, rank) else weight, rank)
+
+
+FAST_VOLUMES = ("float32", "bfloat16")
 
 
 def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
