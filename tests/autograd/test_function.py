@@ -553,3 +553,18 @@ def test_ctx_takes_attributes_of_any_name() -> None:
     assert vars(y.grad_fn) == dict(zip(names, names, strict=True))
     y.sum().backward()
     assert x.grad.tolist() == torch.vmap(torch.func.grad(lambda row: Twice.apply(row).sum()))(x).tolist() == [[2.0] * 3] * 2
+
+
+def test_a_leaf_that_is_a_view_is_refused_as_a_leaf() -> None:
+    class Written(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.add_(1), x * 2
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            return first + second
+
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
+        Written.apply(torch.ones(4).reshape(2, 2).requires_grad_())

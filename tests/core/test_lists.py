@@ -82,3 +82,23 @@ def test_a_0d_operand_that_is_written_is_read_again(name, results):
     targets = [scale, torch.ones(2)]
     getattr(torch, name)(targets, scale)
     assert [t.reshape(-1)[0].item() for t in targets] == results
+
+
+def test_a_step_of_adam_counts_the_writes_of_its_formula():
+    param = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.AdamW([param], weight_decay=0.1)
+    param.sum().backward()
+    optimizer.step()
+    state = optimizer.state[param]
+    assert [t._version for t in (param, state["exp_avg"], state["exp_avg_sq"])] == [2, 1, 2]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), [
+    ("maximum", [0.5, 0.0, 1.0], [0.5, 1.0, 0.0]), ("minimum", [0.5, 1.0, 0.0], [0.5, 0.0, 1.0])])
+def test_extremes_in_place_halve_the_gradient_at_ties(name, first, second):
+    a, b = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+    x = a * 1
+    getattr(torch, f"_foreach_{name}_")([x], [b * 1])
+    assert x.grad_fn.name() == f"{name.capitalize()}Backward0"
+    x.sum().backward()
+    assert a.grad.tolist() == first and b.grad.tolist() == second

@@ -281,3 +281,8 @@ def test_functions_that_others_override_are_still_the_public_ones() -> None:
     t.size()
     _ = t.shape
     assert seen == [torch.Tensor.size, torch.Tensor.shape.__get__]
+
+
+def test_parts_without_elements_are_not_padded() -> None:
+    with pytest.raises(RuntimeError, match="at least one constituent tensor should have non-zero numel"):
+        torch.nested.nested_tensor([torch.ones(2, 0)]).to_padded_tensor(0.0)

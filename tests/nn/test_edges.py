@@ -124,3 +124,19 @@ def test_compiled_call_is_used_and_not_pickled() -> None:
 def test_moving_from_meta_says_what_to_do_instead() -> None:
     with pytest.raises(NotImplementedError, match=r"Please use torch.nn.Module.to_empty\(\) instead of torch.nn.Module.to\(\)"):
         nn.Linear(2, 2, device="meta").to("cpu")
+
+
+def test_batch_norm_of_an_empty_batch_checks_nothing() -> None:
+    layer = torch.nn.BatchNorm1d(3)
+    assert layer(torch.ones(0, 2, 2)).shape == (0, 2, 2) and layer.eval()(torch.ones(0, 2)).shape == (0, 2)
+    assert layer.running_mean.tolist() == [0.0] * 3
+
+
+def test_layer_norm_over_no_elements_has_mean_zero() -> None:
+    _, mean, rstd = torch.native_layer_norm(torch.zeros(2, 0), (0,), None, None, 1e-5)
+    assert mean.tolist() == [[0.0], [0.0]] and rstd.isnan().all()
+
+
+def test_losses_broadcast_before_they_look_at_the_reduction() -> None:
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"), pytest.warns(UserWarning, match="target size"):
+        torch.nn.functional.mse_loss(torch.ones(4), torch.ones(2, 3), reduction="what")

@@ -139,3 +139,16 @@ def test_numpy_and_storage_refuse() -> None:
         listed().numpy()
     with pytest.raises(RuntimeError, match="doesn't have storage"):
         listed().data_ptr()
+
+
+def test_sums_over_no_dimensions_keep_the_tensor() -> None:
+    x = torch.tensor([[1.0, 0.0], [0.0, 2.0]]).to_sparse()
+    made = torch.sparse.sum(x, ())
+    assert made.is_sparse and made.to_dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(RuntimeError, match="Trying to create tensor with negative dimension"):
+        torch.sparse.sum(torch.ones(()).to_sparse(), 0)
+
+
+def test_products_check_sizes_before_dtypes() -> None:
+    with pytest.raises(RuntimeError, match=r"Argument #3 \(dense\): Expected dim 0 size 2, got 3"):
+        torch.sparse.mm(torch.ones(2, 2).long().to_sparse(), torch.ones(3, 2))

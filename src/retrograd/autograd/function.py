@@ -720,6 +720,8 @@ def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
                       "to pass it to mark_dirty().", UserWarning, stacklevel=4)
         set_history(t, node, nr)
         return t
+    if t._requires and t._node is None:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if t._view is not None and count > 1:
         raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
                            "return more than one Tensor. This is not supported by the current autograd engine. You should "
@@ -728,8 +730,6 @@ def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
                            "returns a single Tensor and a second one that does the other operations). You can ask on the forum "
                            "https://discuss.pytorch.org/ if you need help to do this change. Note: your Function modifies "
                            "inplace an input that is a view of another Tensor.")
-    if t._requires and t._node is None:
-        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(t, True)
     if t._view is None:
         rebase(t, node)

@@ -105,7 +105,8 @@ def map_each(op: OpDef, columns: Any, tail: Any) -> list[Any]:
     if not op._ready:
         op.prepare()
     native = op.native
-    if native is not None and (switches.any_mode and slow_path() or getattr(op.check, "asks_more", False)):
+    if native is not None and (switches.any_mode and slow_path() or getattr(op.check, "asks_more", False)
+                               or any([value is True for value in tail])):
         native = None
     records = not switches.any_mode or grad_enabled()
     results = []

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from numbers import Number
 from typing import Any
 
 import retrograd as torch
@@ -24,7 +23,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     >>> [tuple(t.shape) for t in broadcast_all(1.0, torch.zeros(2, 1), torch.zeros(3))]
     [(2, 3), (2, 3), (2, 3)]
     """
-    if not all(is_tensor_like(v) or isinstance(v, Number) for v in values):
+    if not all(is_tensor_like(v) or isinstance(v, (bool, int, float)) for v in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                          "__torch_function__.")
     if not all(is_tensor_like(v) for v in values):

@@ -197,6 +197,9 @@ def to_padded(op: OpDef, self: Any, padding: float, output_size: Any) -> Any:
     shape = self.array.shape
     if is_jagged(self):
         return padded_jagged(self, padding, output_size)
+    parts = arrays_of(self)
+    if len(parts) and not any([part.size for part in parts]):
+        raise RuntimeError("to_padded_tensor: at least one constituent tensor should have non-zero numel")
     if output_size is not None:
         if len(output_size) != len(shape):
             raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting is not supported.")
@@ -204,7 +207,7 @@ def to_padded(op: OpDef, self: Any, padding: float, output_size: Any) -> Any:
             raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
         shape = tuple(output_size)
     made: Any = np.full(shape, padding, self.array.dtype)
-    for i, part in enumerate(arrays_of(self)):
+    for i, part in enumerate(parts):
         made[(i, *[slice(n) for n in part.shape])] = part
     return new_tensor(made)
 

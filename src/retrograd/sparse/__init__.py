@@ -57,7 +57,7 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     """The sum of all entries, or over some dimensions; unlike Tensor.sum, gradients stay sparse."""
     if dtype is not None:
         input = late.to(input, dtype)
-    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+    if dim is None:
         return late.coalesce(input).values().sum()
     return call(reductions.sparse_sum_dim, [input, (dim,) if isinstance(dim, int) else tuple(dim)])
 

@@ -71,8 +71,8 @@ def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
     tensor(2.5000)
     """
     warn_sizes(input, target)
-    code = chosen(size_average, reduce, reduction)
     input_, target_ = torch.broadcast_tensors(input, target)
+    code = chosen(size_average, reduce, reduction)
     if weight is not None:
         return weighted(torch.pow(input_ - target_, 2), weight, input, reduction)
     return ops.aten.mse_loss(input_, target_, code)
@@ -88,8 +88,8 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
     tensor(2.)
     """
     warn_sizes(input, target)
-    code = chosen(size_average, reduce, reduction)
     input_, target_ = torch.broadcast_tensors(input, target)
+    code = chosen(size_average, reduce, reduction)
     if weight is not None:
         return weighted(torch.abs(input_ - target_), weight, input, reduction)
     return ops.aten.l1_loss(input_, target_, code)
@@ -105,8 +105,8 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
     tensor([0.1250, 2.5000])
     """
     warn_sizes(input, target)
-    code = chosen(size_average, reduce, reduction)
     input_, target_ = torch.broadcast_tensors(input, target)
+    code = chosen(size_average, reduce, reduction)
     return ops.aten.l1_loss(input_, target_, code) if beta == 0.0 else ops.aten.smooth_l1_loss(input_, target_, code, beta)
 
 

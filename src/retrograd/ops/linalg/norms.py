@@ -128,12 +128,24 @@ def ormqr_kernel(xp: Any, self: Any, input2: Any, input3: Any, left: bool, trans
     if self.ndim < 2 or input3.ndim < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if self.ndim < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
+    if not input2.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     if input2.shape[-1:] != (min(input3.shape[side], self.shape[-1]),):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if input3.shape[side] < input2.shape[-1]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
     if input3.shape[side] != self.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    if input2.ndim != self.ndim - 1:
+        raise RuntimeError("torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+                           f"{input2.ndim} and input.ndim is equal to {self.ndim}")
+    if input3.ndim != self.ndim:
+        raise RuntimeError("torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim "
+                           f"equal to {input3.ndim} and input.ndim is equal to {self.ndim}")
+    for name, batch in (("tau", input2.shape[:-1]), ("other", input3.shape[:-2])):
+        if batch != self.shape[:-2]:
+            raise RuntimeError(f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got "
+                               f"{list(batch)}")
     supported("ormqr_cpu", self)
     return column_major(lapack.reflect(xp, self, input2, input3, left, transpose))
 

@@ -26,13 +26,13 @@ from retrograd.ops.shared.families import number_like
 ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
 
 
-def item(base: Any, node: str, check: Any = None) -> Any:
-    """A copy of an op's row with another node name and, optionally, another check."""
+def item(base: Any, node: str, check: Any = None, vjp: Any = None) -> Any:
+    """A copy of an op's row with another node name and, optionally, another check and other rules."""
     made = ITEMS.get(node)
     if made is None:
-        made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
-                                   widen=base.widen, node=node, functional=base.functional, numbers=base.numbers,
-                                   scalars=base.scalars, check=check or base.check, exact=base.exact,
+        made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=vjp or base.vjp, jvp=base.jvp, batch=base.batch,
+                                   promote=base.promote, widen=base.widen, node=node, functional=base.functional,
+                                   numbers=base.numbers, scalars=base.scalars, check=check or base.check, exact=base.exact,
                                    leading=base.leading, lower=base.lower)
     return made
 
@@ -107,7 +107,8 @@ def overridden(args: Any) -> bool:
                                               for t in tensors_in(args) if t._flags & FLAG_SUBCLASS])
 
 
-def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None, node: str = "") -> None:
+def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None, node: str = "",
+             vjp: Any = None) -> None:
     """Declare the in-place form: `single` is the in-place op for one tensor, called with the items of lists. `spread` turns
     the last argument, a tensor of numbers, into a list. `node` is the name of the nodes, by default that of the single
     op."""
@@ -124,7 +125,7 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
         packet, _, form = single.partition(".")
         op = row(packet, form or "default")
         if recorded and node:
-            op = item(op, node)
+            op = item(op, node, vjp=vjp)
         columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
         tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
         write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
@@ -340,7 +341,19 @@ def extremes(name: str, sign: int) -> None:
     listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]", by_list)
     in_place(full, "Scalar", ", Scalar scalar", single)
     in_place(full, "ScalarList", ", Scalar[] scalars", single)
-    in_place(full, "List", ", Tensor[] other", single + ".Tensor")
+    limit = "min" if sign > 0 else "max"
+    in_place(full, "List", ", Tensor[] other", single + ".Tensor", node=f"{camel(name)}Backward0", vjp={
+        "self": halved_at_ties(sign, limit, False), limit: halved_at_ties(sign, limit, True)})
+
+
+def halved_at_ties(sign: int, limit: str, of_limit: bool) -> Any:
+    """The gradient of maximum (`sign` 1) or minimum for one of its operands, `self` or the one called `limit`."""
+    def gradient(grad: Any, self: Any, other: Any) -> Any:
+        mine, its = (other, self) if of_limit else (self, other)
+        return where(self == other, grad / 2, grad).masked_fill(mine < its if sign > 0 else mine > its, 0)
+    if limit == "min":
+        return lambda grad, self, min: gradient(grad, self, min)
+    return lambda grad, self, max: gradient(grad, self, max)
 
 
 extremes("maximum", 1)

@@ -42,7 +42,8 @@ def adam(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs
         numbers = (1 - beta1, 1 - beta2, weight_decay if decay else 1 - lr * weight_decay, rate, root, eps)
         lists = [[tensors[i] for i in members] for tensors in (self, grads, exp_avgs, exp_avg_sqs)]
         if not amsgrad and not maximize and native_update("adam_decay" if decay else "adam", lists, numbers):
-            for k in (0, 2, 3):
+            # as many writes as the formula below makes
+            for k in (0, 0, 2, 3, 3) if decoupled and weight_decay else (0, 2, 3, 3):
                 for t in lists[k]:
                     bump(t)
             continue

@@ -42,12 +42,12 @@ def check_matrix(t: Any) -> None:
 def sparse_times_dense(sparse: Any, dense: Any) -> Any:
     """The rows of `dense`, weighted by the entries and added up."""
     check_matrix(sparse)
-    same_dtype(sparse, dense)
     if dense.array.ndim != 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     rows, columns = sparse.array.shape
     if dense.array.shape[0] != columns:
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {columns}, got {dense.array.shape[0]}")
+    same_dtype(sparse, dense)
     made = np.zeros((rows, dense.array.shape[1]), dense.array.dtype)
     indices, values = indices_of(sparse), values_of(sparse)
     np.add.at(made, indices[0], values[:, None] * dense.array[indices[1]])

@@ -113,7 +113,10 @@ def pooled(t: Any, other: Any, dim: int) -> Any:
 
 @sparse_kernel("_sparse_sum.dim")
 def sparse_sum_kernel(op: OpDef, self: Any, dim: Any) -> Any:
-    return summed(self, families.wrap_dims(dim, self.array.ndim))
+    dims = families.wrap_dims(dim, self.array.ndim)
+    if dims and not self.array.ndim:
+        raise RuntimeError(f"Trying to create tensor with negative dimension -1: [-1, {len(values_of(self))}]")
+    return summed(self, dims)
 
 
 @sparse_kernel("_sparse_sum_backward")
@@ -196,6 +199,8 @@ def softmax_kernel(op: OpDef, self: Any, dim: int, half_to_float: bool) -> Any:
     need_coo(op.name.lstrip("_"), self)
     own = coalesced(self)
     dim = wrap_dim(dim, self.array.ndim)
+    if not self.array.ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     values = values_of(own)
     shifted = values - pool_reduce(own, dim, values, np.maximum)
     powers = np.exp(shifted)
