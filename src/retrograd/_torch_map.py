@@ -524,12 +524,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "classproperty": "_torch_private:classproperty",
         "is_compiling": "compiler:is_compiling",
     },
-    "_subclasses": {
-        "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
-        "FakeTensor": "compile.fake_tensor:FakeTensor",
-        "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
-        "UnsupportedFakeTensorException": "compile.fake_tensor:UnsupportedFakeTensorException",
-    },
     "_subclasses.schema_check_mode": {
         "SchemaCheckMode": "library.schema_check:SchemaCheckMode",
     },
