@@ -91,3 +91,37 @@ def test_short_rows_of_operands_that_are_spread(inner: int, kind: str) -> None:
     assert torch.equal(made.to(torch.float64), wanted)
     apart = right.transpose(1, 3)
     assert torch.equal((left * apart).double(), torch.from_numpy(left.double().numpy() * apart.double().numpy()))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, y, i: x.scatter_add_(0, i, y), lambda x, y, i: x.index_add_(0, i[0], y), lambda x, y, i: x.masked_fill_(y > 3, 2),
+    lambda x, y, i: x.put_(i, y, True), lambda x, y, i: x.cumsum_(1), lambda x, y, i: x.tril_()])
+def test_in_place_ops_write_what_their_functions_return(call: Any) -> None:
+    for dtype in (torch.float32, torch.float64, torch.int64):
+        x = torch.arange(16).reshape(4, 4).to(dtype)
+        y, i = x.flip(0).clone(), torch.tensor([[2, 0, 1, 3]] * 4)
+        wide = torch.zeros(8, 4, dtype=dtype)
+        view = wide[2:6].copy_(x)
+        made = call(x, y, i)
+        assert made is x
+        assert x._version == 1
+        assert torch.equal(call(view, y, i), x)
+        assert torch.equal(wide[2:6], x)
+        assert wide[:2].count_nonzero() == wide[6:].count_nonzero() == 0
+
+
+def test_in_place_ops_refuse_to_write_to_what_they_read() -> None:
+    x, i = torch.arange(16).reshape(4, 4), torch.tensor([[2, 0, 1, 3]] * 4)
+    for call in (lambda: x.scatter_(0, i, x), lambda: x.scatter_add_(0, i, x), lambda: x.index_add_(0, i[0], x)):
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            call()
+    assert torch.equal(x, torch.arange(16).reshape(4, 4))
+
+
+def test_contiguous_copies_are_by_rows() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for view in (x.permute(2, 0, 1), x[:, :, ::2], x[:1].expand(3, 3, 4)):
+        made = view.contiguous()
+        assert made.is_contiguous()
+        assert made.tolist() == view.tolist()
+        assert view.clone(memory_format=torch.contiguous_format).stride() == made.stride()

@@ -38,8 +38,10 @@ def write_quick(op: Any, args: Any, values: Any, floats: bool) -> bool:
     """Run the compiled kernel of an in-place op that is not recorded; False if unsupported."""
     target = args[0]
     x = target.array
-    if not x.flags.c_contiguous or op.quick == QUICK_FLOATS and not floats:
+    flags = x.flags
+    if not flags.c_contiguous or not flags.writeable or op.quick == QUICK_FLOATS and not floats:
         return False
+    alone = "apart" in op.traits or "guarded" in op.traits        # it must not write to what it reads
     if op.quick == QUICK_CHECKED and not passes(op, args):
         return False
     for i in op.dtype_args:
@@ -49,7 +51,7 @@ def write_quick(op: Any, args: Any, values: Any, floats: bool) -> bool:
         value = values[i]
         if type(value) is ndarray:
             y = value
-            if y is not x and (y.base is not None or x.base is not None):
+            if i and (alone if y is x else y.base is not None or x.base is not None):
                 return False
     native = op.pure.native
     if native is None:

@@ -184,7 +184,7 @@ def quick_kind(op: Any) -> int:
     """Whether a call without recording may go straight to the compiled kernel, and after which tests."""
     if op.is_inplace:
         possible = (op.native is None and op.pure is not None and op.pure.native is not None
-                    and not op.pure.multiple and "apart" not in op.traits and "guarded" not in op.traits)
+                    and not op.pure.multiple and not op.has_lists)
     else:
         casts = "casts" in op.traits and not op.is_out         # whose kernel looks at the device itself
         possible = op.native is not None and not op.is_view and (casts or op.simple and op.device_arg < 0)

@@ -53,17 +53,17 @@ static void kept_strides(PyArrayObject *a, npy_intp size, npy_intp *strides) {
   }
 }
 /* A copy in the array's memory order, of another dtype or, where it is small, of its own. */
-static PyObject *copy_as(PyObject *o, PyArray_Descr *type) {
+static PyObject *copy_as(PyObject *o, PyArray_Descr *type, int by_rows) {
   if (!is_array(o)) return refuse();
   PyArrayObject *a = (PyArrayObject *)o;
   const int same = type == PyArray_DESCR(a), nd = PyArray_NDIM(a), rows = row_major_strides(a);
   if (!PyArray_SIZE(a) || nd > MAXD || (same && PyArray_NBYTES(a) > FEW) || (!(same && rows) && code_of(a) == OTHER))
     return refuse();
   npy_intp strides[MAXD];
-  if (!rows) kept_strides(a, PyDataType_ELSIZE(type), strides);
+  if (!rows && !by_rows) kept_strides(a, PyDataType_ELSIZE(type), strides);
   Py_INCREF(type);
-  PyArrayObject *made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, type, nd, PyArray_DIMS(a), rows ? NULL : strides,
-                                                              NULL, 0, NULL);
+  PyArrayObject *made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, type, nd, PyArray_DIMS(a),
+                                                              rows || by_rows ? NULL : strides, NULL, 0, NULL);
   if (!made) return NULL;
   if (!same && code_of(made) == OTHER) {
     Py_DECREF(made);
@@ -76,12 +76,21 @@ static PyObject *copy_as(PyObject *o, PyArray_Descr *type) {
   return (PyObject *)made;
 }
 static PyObject *native_clone(PyObject *const *args, Py_ssize_t n) {
-  return n == 2 && args[1] == Py_None && is_array(args[0]) ? copy_as(args[0], PyArray_DESCR((PyArrayObject *)args[0])) : refuse();
+  int by_rows = 0;
+  if (n != 2 || !is_array(args[0])) return refuse();
+  if (args[1] != Py_None) { /* a memory format */
+    PyObject *name = PyObject_GetAttrString(args[1], "name");
+    if (!name) return NULL;
+    by_rows = PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, "contiguous_format");
+    Py_DECREF(name);
+    if (!by_rows) return refuse();
+  }
+  return copy_as(args[0], PyArray_DESCR((PyArrayObject *)args[0]), by_rows);
 }
 static PyObject *native_to_copy(PyObject *const *args, Py_ssize_t n) {
   if (n != 7 || args[2] != Py_None || args[3] != Py_None || args[4] != Py_None || args[6] != Py_None) return refuse();
   if (!PyArray_DescrCheck(args[1])) return refuse();
-  return copy_as(args[0], (PyArray_Descr *)args[1]);
+  return copy_as(args[0], (PyArray_Descr *)args[1], 0);
 }
 /* Whether no two elements of the array share memory, as far as strides tell. */
 static int apart(PyArrayObject *a) {

@@ -1,6 +1,7 @@
 """einsum: Einstein's summation over any number of tensors, as a series of batched matrix products."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
@@ -39,28 +40,27 @@ def parse_part(text: str, offset: int, what: str) -> list[str]:
     return labels
 
 
-def parse(equation: str, operands: Any) -> tuple[list[list[str]], Any]:
-    """Labels of the operands and of the output; None for an implicit output."""
+def parse(equation: str, count: int) -> tuple[list[list[str]], Any]:
+    """Labels of `count` operands and of the output; None for an implicit output."""
     left, arrow, right = equation.partition("->")
     inputs = []
     offset = 0
     parts = left.split(",")
     for i, part in enumerate(parts):
-        if i >= len(operands):
+        if i >= count:
             raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
         inputs.append(parse_part(part, offset, f"operand {i}"))
         offset += len(part) + 1
-    if len(parts) < len(operands):
+    if len(parts) < count:
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     return inputs, parse_part(right, len(left) + 2, "output") if arrow else None
 
 
-def check_ranks(inputs: Any, operands: Any) -> int:
+def check_ranks(inputs: Any, ranks: Any) -> int:
     """The number of dimensions of the ellipsis."""
     covered = 0
-    for i, (labels, t) in enumerate(zip(inputs, operands, strict=True)):
+    for i, (labels, rank) in enumerate(zip(inputs, ranks, strict=True)):
         named = len([label for label in labels if label != DOTS])
-        rank = t.array.ndim
         if DOTS in labels:
             if named > rank:
                 raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
@@ -109,6 +109,19 @@ def order_labels(output: Any, inputs: Any, covered: int) -> tuple[dict[str, int]
             position[label] = count
             count += 1
     return position, kept, count
+
+
+@lru_cache(256)
+def plan_of(equation: str, ranks: tuple[int, ...]) -> Any:
+    """What does not depend on sizes: labels, dimensions of the ellipsis, positions, how many of them are kept, how many exist."""
+    inputs, given = parse(equation, len(ranks))
+    covered = check_ranks(inputs, ranks)
+    position, kept, count = order_labels(output_labels(given, inputs), inputs, covered)
+    names = {}
+    for label, place in position.items():
+        for k in range(covered if label == DOTS else 1):
+            names[place + k] = label
+    return inputs, covered, position, kept, count, names
 
 
 def aligned(t: Any, labels: Any, position: Any, covered: int, count: int, number: int) -> Any:
@@ -272,14 +285,7 @@ def einsum(*args: Any) -> Any:
     for i, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}")
-    inputs, given = parse(equation, operands)
-    covered = check_ranks(inputs, operands)
-    output = output_labels(given, inputs)
-    position, kept, count = order_labels(output, inputs, covered)
-    names = {}
-    for label, place in position.items():
-        for k in range(covered if label == DOTS else 1):
-            names[place + k] = label
+    inputs, covered, position, kept, count, names = plan_of(equation, tuple([t.array.ndim for t in operands]))
     tensors = [aligned(t, inputs[i], position, covered, count, i) for i, t in enumerate(operands)]
     check_sizes(tensors, names, count, operands, inputs)
     return contract(tensors, kept, count, find_path(equation, operands) if len(operands) > 2 else None)

@@ -472,7 +472,7 @@ def by_dtype(name: str) -> Any:
     target = dtypes.BY_NAME.get(name) or dtypes.ALIASES[name]
 
     def convert(self: Any, *, memory_format: Any = None) -> Any:
-        return to(self, target, memory_format=memory_format)
+        return to(self, target) if memory_format is None else to(self, target, memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
     return convert
 
