@@ -5,7 +5,10 @@ from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor, wants_grad
 
 cdef Switches switches
+cdef int FLAG_SUBCLASS
 
+@cython.locals(t=Tensor)
+cdef bint is_ordinary(value) except -1
 cpdef bint is_overridden(outputs, inputs) except -1
 cpdef tuple as_tuple(value)
 cpdef tuple grads_tuple(grads, Py_ssize_t count)

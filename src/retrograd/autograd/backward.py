@@ -14,7 +14,7 @@ from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator,
 from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import Size, Tensor, wants_grad
+from retrograd.core.tensor import FLAG_SUBCLASS, Size, Tensor, wants_grad
 from retrograd.core.warn import warn_once
 from retrograd.ops import late
 
@@ -126,7 +126,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     >>> torch.autograd.grad(x * x, [x])
     (tensor([4.]),)
     """
-    if wants_call((outputs, inputs)) or is_overridden(outputs, inputs):
+    if not (is_ordinary(outputs) and is_ordinary(inputs)) and (wants_call((outputs, inputs)) or is_overridden(outputs, inputs)):
         return hooks.torch_function(grad, (outputs, inputs), dict(
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
             allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
@@ -158,15 +158,38 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
                                f" (the input at index {i}; call requires_grad_() on it before it is used)"
                                + origins.without_grad(inputs[i]))
     if is_grads_batched:
-        def one(*batched: Any) -> Any:
-            return run_backward(roots, list(batched), True, create_graph, targets, False)
-        results = hooks.vmap(one, grads, bool(allow_unused))
+        results = run_batched(roots, grads, create_graph, targets, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
     if not isinstance(results, list) or any([r is None for r in results]):
         results = finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph)
     made = tuple(results)
     return made if names is None else dict(zip(names, made, strict=True))
+
+
+def run_batched(roots: Any, grads: Any, create_graph: bool, targets: Any, allow_unused: bool) -> Any:
+    """One backward pass for a batch of gradients, under vmap."""
+    def one(*batched: Any) -> Any:
+        return run_backward(roots, list(batched), True, create_graph, targets, False)
+    return hooks.vmap(one, grads, allow_unused)
+
+
+def is_ordinary(value: Any) -> bool:
+    """Whether `value` is a tensor, or a tuple or list of tensors, that no mode or class wants to see in a call of `grad`."""
+    if switches.function_modes:
+        return False
+    if isinstance(value, Tensor):
+        t = value
+        return not t._flags & FLAG_SUBCLASS
+    if type(value) is not tuple and type(value) is not list:
+        return False
+    for item in value:
+        if not isinstance(item, Tensor):
+            return False
+        t = item
+        if t._flags & FLAG_SUBCLASS:
+            return False
+    return True
 
 
 def is_overridden(outputs: Any, inputs: Any) -> bool:

@@ -3,7 +3,8 @@ cimport cython
 from retrograd.autograd.accumulate cimport accumulate
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport AccumulateGrad, Node, leaf_of, shape_dtype, show
-from retrograd.core.state cimport Switches
+from retrograd.core.state cimport Switches, switch_grad
+from retrograd.core.thread_flags cimport thread_state
 from retrograd.core.tensor cimport Tensor, new_tensor
 
 cdef Switches switches
@@ -16,24 +17,27 @@ cdef class GraphTask:
     cdef public object needed, captures, node
     cdef public set useful
 
-@cython.locals(waiting=dict, node=Node, todo=list)
+@cython.locals(waiting=dict, node=Node, n=Node, todo=list)
 cpdef count_dependencies(GraphTask task, roots)
 
-@cython.locals(node=Node, n=Node, root=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
+@cython.locals(node=Node, n=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
 cpdef find_needed(GraphTask task, roots, inputs, bint accumulate_grad)
 
 @cython.locals(task=GraphTask, depth=int)
 cpdef run_pass(roots, grads, bint keep_graph, bint create_graph, inputs, bint accumulate_grad)
 
-@cython.locals(state=dict, done=dict, node=Node, nr=int)
+@cython.locals(state=dict, first=Node, nr=int)
 cpdef run_task(GraphTask task, roots, grads, work=*)
+
+@cython.locals(sink=AccumulateGrad)
+cdef bint has_tensor_hooks(Node node) except -1
 
 @cython.locals(positions=list)
 cdef bint capture(GraphTask task, Node node, list grads) except -1
 
-@cython.locals(ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, run_bits=int, order=long, node=Node, following=Node, grads=list,
+@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, run_bits=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
-cpdef loop(GraphTask task)
+cpdef loop(GraphTask task, Node first=*)
 
 @cython.locals(t=Tensor, sink=AccumulateGrad, array=Array)
 cdef fitted(Node node, int nr, grad, Node sender, int index)

@@ -24,7 +24,7 @@ from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_h
 from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, name_of, show
 from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
-from retrograd.core.state import add_saved_hooks, set_grad_enabled, switches, tls
+from retrograd.core.state import add_saved_hooks, switch_grad, switches, thread_state, tls
 from retrograd.core.subclass import Subclasses
 from retrograd.core.tensor import FLAG_SPARSE, Tensor, counter_of, new_tensor
 from retrograd.core.views import CopySlices
@@ -75,7 +75,7 @@ def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, input
     count_dependencies(task, roots)
     if inputs is not None:
         find_needed(task, roots, inputs, accumulate_grad)
-    depth = tls.backward_depth
+    depth = thread_state()["backward_depth"]
     if depth and depth % NESTED_PER_THREAD == 0:
         run_on_thread(task, roots, grads)
     else:
@@ -117,46 +117,40 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
         position += 1
     task.captured = [None] * len(inputs)
     # Post-order walk: a node is needed if one of its edges leads to a target or to a needed node.
-    for root, _ in roots:
-        if root in needed:
+    useful = set(captures)
+    stack = [root for root, _ in roots]
+    while stack:
+        node = stack[-1]
+        if node not in needed:                    # first visit: its edges come before it
+            needed[node] = False
+            for n in node._next_:
+                if n is not None and n not in needed:
+                    if n._next_:
+                        stack.append(n)
+                    else:
+                        needed[n] = False
             continue
-        needed[root] = False
-        stack = [(root, iter(root._next_))]
-        while stack:
-            node, edges = stack[-1]
-            for n in edges:
-                if n is None:
-                    continue
-                if n in targets:
-                    needed[node] = True
-                if n not in needed:
-                    needed[n] = False
-                    stack.append((n, iter(n._next_)))
-                    break
-                if needed[n]:
-                    needed[node] = True
-            else:
-                stack.pop()
-                if needed[node] and stack:
-                    needed[stack[-1][0]] = True
+        stack.pop()
+        for n in node._next_:
+            if n is not None and (n in targets or needed[n]):
+                needed[node] = True
+                useful.add(node)
+                break
     if accumulate_grad:
         for node in targets:
             if node in needed:
                 needed[node] = True
+                useful.add(node)
     task.needed = needed
     task.captures = captures
-    useful = set(captures)
-    for node, runs in needed.items():
-        if runs:
-            useful.add(node)
     task.useful = useful
 
 
 def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
     """Run a graph task in this thread, or only its part `work(task)` (see debug.py)."""
-    state = tls.__dict__
+    state = thread_state()
     was_task = state["task"]
-    was_grad = set_grad_enabled(task.create_graph)
+    was_grad = switch_grad(state, task.create_graph)
     saved_hooks = state["saved_hooks"]
     hooks = list(saved_hooks) if saved_hooks else ()
     disabled = state["function_disabled"]
@@ -169,17 +163,16 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         if work is not None:
             work(task)
             return
-        for (node, nr), grad in zip(roots, grads, strict=True):
-            deliver(task, node, nr, grad, None, 0)
-        done: dict[Any, bool] = {}
-        for node, _ in roots:
-            if task.waiting[node] == 0 and node not in done:
-                done[node] = True
-                heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
-        node = grad = None
-        del done
+        first = None
+        if len(roots) == 1:
+            first, nr = roots[0]
+            deliver(task, first, nr, grads[0], None, 0)
+            if task.waiting[first]:               # held back (see debug.py)
+                first = None
+        else:
+            deliver_roots(task, roots, grads)
         grads = None
-        loop(task)
+        loop(task, first)
         while task.callbacks:
             task.callbacks.pop(0)()
     except BaseException:
@@ -194,23 +187,34 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         state["backward_depth"] -= 1
         state["task"] = was_task
         try:
-            set_grad_enabled(was_grad)
+            switch_grad(state, was_grad)
         except BaseException:             # interrupted before the switch
-            set_grad_enabled(was_grad)
+            switch_grad(state, was_grad)
             raise
 
 
-def loop(task: Any) -> None:
-    """Run ready nodes until none is left."""
+def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
+    """Deliver the first gradients of a pass from several roots, and make those ready that no other root leads to."""
+    for (node, nr), grad in zip(roots, grads, strict=True):
+        deliver(task, node, nr, grad, None, 0)
+    for node in dict.fromkeys([node for node, _ in roots]):
+        if task.waiting[node] == 0:
+            heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
+
+
+def loop(task: Any, first: Any = None) -> None:
+    """Run `first` and ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
     release = not task.keep_graph
-    run_bits = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see core/plain/rules.py
-    watched = switches.any_mode and (tls.anomaly or tls.profiler is not None)
+    state = thread_state()
+    run_bits = (1 if release else 0) | (2 if state["run_flags"] == 1 else 0)      # see core/plain/rules.py
+    watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
     event = None
     order = 0
     t: Any = None
-    while ready:
-        node = heappop(ready)[2]
+    while first is not None or ready:
+        node = heappop(ready)[2] if first is None else first
+        first = None
         grads = buffers.pop(node, None)
         while node is not None:
             if grads is None:
@@ -317,11 +321,19 @@ def capture(task: Any, node: Node, grads: Any) -> bool:
     runs = task.needed.get(node, False)
     positions = task.captures.get(node)
     if positions is not None:
-        if not runs:
+        if not runs and has_tensor_hooks(node):
             grads = run_tensor_hooks(node, grads)
         for nr, position in positions:
             task.captured[position] = grads[nr]
     return runs
+
+
+def has_tensor_hooks(node: Any) -> bool:
+    """Whether `run_tensor_hooks` may have a hook to run."""
+    if type(node) is AccumulateGrad:
+        sink = node
+        return leaf_of(sink)._extra is not None
+    return node._hooks_ is not None
 
 
 def run_accumulator(task: Any, node: Node, grads: Any) -> None:

@@ -1,6 +1,4 @@
 # C types for state.py.
-cimport cython
-
 cdef class Tape:
     cpdef unary(self, op, a)
     cpdef binary(self, op, a, b)
@@ -10,5 +8,7 @@ cdef class Switches:
     cdef public long any_mode, function_modes
     cdef public Tape tape
 
-@cython.locals(state=dict)
 cpdef set_grad_enabled(enabled)
+cpdef switch_grad(dict state, enabled)
+
+cdef Switches counts

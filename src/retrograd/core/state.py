@@ -52,6 +52,7 @@ class Switches:
 
 
 switches = Switches()
+counts = switches          # alias with a static type in the compiled module
 
 
 class ThreadState(_local):
@@ -117,12 +118,21 @@ def inference() -> bool:
     return tls.inference
 
 
+def thread_state() -> dict[str, Any]:
+    """The switches of this thread by name."""
+    return tls.__dict__
+
+
 def set_grad_enabled(enabled: bool) -> bool:
     """Switch gradient recording for this thread; return what it was."""
-    state = tls.__dict__
+    return switch_grad(tls.__dict__, enabled)
+
+
+def switch_grad(state: dict[str, Any], enabled: bool) -> bool:
+    """`set_grad_enabled` for a caller that has the switches of this thread."""
     was: bool = state["grad_enabled"]
     if was != enabled:
-        switches.any_mode += -1 if enabled else 1
+        counts.any_mode += -1 if enabled else 1
         state["grad_enabled"] = enabled
         state["run_flags"] ^= 1
     return was

@@ -79,3 +79,9 @@ cpdef bint grad_enabled() except? -1:
 cpdef bint inference() except? -1:
     """Whether this thread is in inference mode."""
     return switch("inference")
+
+
+cpdef dict thread_state():
+    """The switches of this thread by name."""
+    cdef PyObject *state = rg_dict()
+    return <dict>state if state is not NULL else threads.__dict__
