@@ -113,7 +113,7 @@ def order_labels(output: Any, inputs: Any, covered: int) -> tuple[dict[str, int]
 
 @lru_cache(256)
 def plan_of(equation: str, ranks: tuple[int, ...]) -> Any:
-    """What does not depend on sizes: labels, dimensions of the ellipsis, positions, how many of them are kept, how many exist."""
+    """What does not depend on sizes: labels, dimensions of the ellipsis, positions, how many are kept, how many there are."""
     inputs, given = parse(equation, len(ranks))
     covered = check_ranks(inputs, ranks)
     position, kept, count = order_labels(output_labels(given, inputs), inputs, covered)
