@@ -396,6 +396,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "same": "compiler.testing:same",
     },
     "_dynamo.utils": {
+        "detect_fake_mode": "compile.fake_tensor:detect_fake_mode",
         "disable_cache_limit": "_torch_private:without_recompile_limit",
         "warn_once": "_torch_private:warn_once",
         "counters": "compiler:counters",
@@ -632,6 +633,12 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_view_replay_enabled": "autograd.grad_mode:is_view_replay_enabled",
         "torch": ":",
         "kineto_available": "autograd.profiler:kineto_available",
+    },
+    "autograd.grad_mode": {
+        "_unsafe_preserve_version_counter": "_torch_state:preserve_version_counters",
+    },
+    "overrides": {
+        "_enable_torch_function": "_torch_dispatcher:EnableTorchFunction",
     },
     "autograd.anomaly_mode": {
         "detect_anomaly": "autograd.anomaly:detect_anomaly",
