@@ -350,3 +350,24 @@ def test_public_modules_carry_the_names_of_torch() -> None:
                   "                                         'torch.optim', 'torch.utils.data']\n"
                   "from torch.nn import utils, grad\n"
                   "assert utils is retrograd.nn.utils and grad.__name__ == 'torch.nn.grad'")
+
+
+def test_functions_that_pickles_name_are_found_where_pytorch_has_them() -> None:
+    run_installed(
+        "import os, torch, torch.multiprocessing._atfork\n"
+        "u, floats = torch._utils, torch.FloatStorage([1, 2, 3])\n"
+        "assert u._rebuild_tensor(floats, 1, (2,), (1,)).tolist() == [2.0, 3.0]\n"
+        "assert u._rebuild_tensor_v3(floats.untyped(), 0, (2,), (1,), False, None, torch.float32).tolist() == [1.0, 2.0]\n"
+        "parts = torch.tensor([[1]]), torch.tensor([5.0]), (2,)\n"
+        "layout = torch.serialization._get_layout('torch.sparse_coo')\n"
+        "assert u._rebuild_sparse_tensor(layout, parts).to_dense().tolist() == [0, 5]\n"
+        "assert u._rebuild_meta_tensor_no_storage(torch.float32, (2,), (1,), False).is_meta\n"
+        "class Mine(torch.Tensor): pass\n"
+        "args = floats, 0, (3,), (1,), False, {}\n"
+        "made = torch._tensor._rebuild_from_type_v2(u._rebuild_tensor_v2, Mine, args, {'note': 1})\n"
+        "assert type(made) is Mine and made.note == 1\n"
+        "seen = []\n"
+        "torch.multiprocessing._atfork.register_after_fork(lambda: seen.append(1))\n"
+        "child = os.fork()\n"
+        "if not child: os._exit(len(seen))\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 and not seen\n")

@@ -493,7 +493,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_scripting": "jit:is_scripting",
         "unused": "jit:unused",
     },
+    "serialization": {
+        "_get_layout": "serialization.allowlist:get_layout",
+    },
     "_tensor": {
+        "_rebuild_from_type_v2": "serialization.rebuild:rebuild_from_type",
         "Tensor": ":Tensor",
     },
     "_tensor_str": {
@@ -518,7 +522,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_import_dotted_name": "_torch_private:import_dotted_name",
         "_rebuild_parameter": "_torch_private:rebuild_parameter",
         "_rebuild_parameter_with_state": "_torch_private:rebuild_parameter_with_state",
+        "_rebuild_device_tensor_from_cpu_tensor": "serialization.rebuild:rebuild_on_device",
+        "_rebuild_meta_tensor_no_storage": "serialization.rebuild:rebuild_meta",
+        "_rebuild_nested_tensor": "serialization.rebuild:rebuild_nested",
+        "_rebuild_sparse_tensor": "serialization.rebuild:rebuild_sparse",
+        "_rebuild_tensor": "serialization.rebuild:rebuild_tensor",
         "_rebuild_tensor_v2": "_torch_private:rebuild_tensor_v2",
+        "_rebuild_tensor_v3": "serialization.rebuild:rebuild_typed",
         "_set_obj_state": "_torch_private:set_state",
         "_rebuild_wrapper_subclass": "methods:rebuild_wrapper_subclass",
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
