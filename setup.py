@@ -221,7 +221,7 @@ class BuildExt(build_ext):
                     module.name, SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
                 if sys.platform.startswith("linux"):
                     # symbols nobody reads are an eighth of the package, and gaps between code and data two pages of each file
-                    module.extra_link_args += ["-Wl,-z,noseparate-code"]
+                    module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]
         super().build_extensions()
 
     def remove(self, modules: list[Extension]) -> None:
