@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograd import ops
-from retrograd.overrides import handle_torch_function, has_torch_function
+from retrograd.overrides import handle_torch_function, has_torch_function, may_override
 
 
 def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let arguments with `__torch_function__`, and modes, see calls of a function."""
+    look = may_override or has_torch_function         # a quick look, in the compiled core
+
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         relevant = (*args, *kwargs.values()) if kwargs else args
-        if has_torch_function(relevant):
+        if look(relevant) and has_torch_function(relevant):
             return handle_torch_function(public, relevant, *args, **kwargs)
         return function(*args, **kwargs)
     return public

@@ -14,10 +14,13 @@ from retrograd.nn.functions.base import overridable
 cosine_similarity, pairwise_distance = torch.cosine_similarity, torch.pairwise_distance
 
 
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}           # the numbers by which ops know them
+
+
 def get_enum(reduction: str) -> int:
     """The number by which ops know a reduction."""
     if reduction in ("none", "mean", "sum"):
-        return ("none", "mean", "sum").index(reduction)
+        return REDUCTIONS[reduction]
     if reduction == "elementwise_mean":
         warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
         return 1
@@ -35,6 +38,9 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
 
 
 def chosen(size_average: Any, reduce: Any, reduction: str) -> int:
+    """The number of the reduction that a loss function was asked for."""
+    if size_average is None and reduce is None and type(reduction) is str and reduction in REDUCTIONS:
+        return REDUCTIONS[reduction]
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     return get_enum(reduction)
