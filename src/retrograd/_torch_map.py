@@ -284,6 +284,9 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_dynamo": {
         "run": "compiler.decorators:run",
+        "callback_handler": "compile.callback:callback_handler",
+        "on_compile_end": "compile.callback:on_compile_end",
+        "on_compile_start": "compile.callback:on_compile_start",
         "forbid_in_graph": "compiler.decorators:forbid_in_graph",
         "disallow_in_graph": "compiler.decorators:disallow_in_graph",
         "nonstrict_trace": "compiler.decorators:nonstrict_trace",

@@ -685,3 +685,9 @@ def errors_of_gradients_come_where_they_do(compile: Compile) -> Iterator[Any]:
     for _ in range(3):
         loss, *texts = g(leaf())
         yield texts, error(loss.backward)[:80]
+
+
+@program
+def vmap_over_no_examples(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda t: torch.vmap(torch.vmap(lambda a, b: a * b, (0, None)), (None, 0))(t, t * 2))
+    yield g(torch.zeros(0)).shape, g(x()), g(torch.zeros(0)).shape
