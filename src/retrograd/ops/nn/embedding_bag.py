@@ -25,8 +25,11 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
         indices, offsets = indices.astype(common, copy=False), offsets.astype(common, copy=False)
     count = len(offsets) - include_last_offset
     starts = offsets[:count]
-    lengths = xp.diff(starts, append=len(indices))
-    bag_of = xp.repeat(xp.arange(count), lengths) if count else xp.full(len(indices), -1)
+    lengths = xp.empty(count, np.int64)
+    if count:
+        xp.subtract(starts[1:], starts[:-1], lengths[:-1])
+        lengths[-1] = len(indices) - starts[-1]
+    bag_of = xp.arange(count).repeat(lengths) if count else xp.full(len(indices), -1)
     kept = indices != padding_idx if padding_idx >= 0 else None
     sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the fast path does not compute bag membership
     if len(indices) and mode != SUM:
