@@ -34,7 +34,6 @@ REASONS = {
     "torch.Stream.": "there is no accelerator",
     "torch.Sym": "symbolic numbers stand for sizes alone",
     "torch.Tensor.": "quantized tensors, or a device that is not there",
-    "torch.Tensor.chalf": "there is no complex number of half precision",
     "torch.Tensor.const_data_ptr": "not written",
     "torch.Tensor.dim_order": "not written",
     "torch.Tensor.module_load": "not written",

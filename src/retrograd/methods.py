@@ -274,6 +274,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
+    if self.dtype is dtypes.complex32:
+        raise TypeError("Got unsupported ScalarType ComplexHalf")
     return exposed.expose(self.array)
 
 

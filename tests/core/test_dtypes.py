@@ -24,7 +24,7 @@ from retrograd.core.dtypes import (
 )
 
 ORDER = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
-BY_ABBR = {each.abbr: each for each in D.ALL}
+BY_ABBR = {each.abbr: each for each in (*D.ALL, D.complex32)}
 
 # Recorded: row and column in the order above.
 PROMOTE_TYPES = """
@@ -41,7 +41,7 @@ f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 c128 c128
 c64 c64 c64 c64 c64 c64 c64 c64 c64 c128 c64 c128
 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
 """
-# The row is a tensor with dimensions, the column a 0-d one. PyTorch's complex32 is recorded as c64.
+# The row is a tensor with dimensions, the column a 0-d one.
 WITH_ZERO_DIM = """
 b8 u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128
 u8 u8 u8 u8 u8 u8 f16 bf16 f32 f64 c64 c128
@@ -49,7 +49,7 @@ i8 i8 i8 i8 i8 i8 f16 bf16 f32 f64 c64 c128
 i16 i16 i16 i16 i16 i16 f16 bf16 f32 f64 c64 c128
 i32 i32 i32 i32 i32 i32 f16 bf16 f32 f64 c64 c128
 i64 i64 i64 i64 i64 i64 f16 bf16 f32 f64 c64 c128
-f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 c64 c64
+f16 f16 f16 f16 f16 f16 f16 f16 f16 f16 c32 c32
 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 c64 c64
 f32 f32 f32 f32 f32 f32 f32 f32 f32 f32 c64 c64
 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 c128 c128

@@ -323,7 +323,7 @@ def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bo
                                "tensors in `grad_output` to be considered batched, consider using vmap.")
         raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {Size(have)} and output[{i}] has a shape of "
                            f"{Size(shape)}.")
-    if (dtype.kind == "c") != (g.array.dtype.kind == "c"):
+    if (dtype.kind in "cW") != (g.array.dtype.kind in "cW"):
         raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                            f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of "
                            f"{BY_NUMPY[dtype]}.")

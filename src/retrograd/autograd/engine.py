@@ -425,7 +425,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     if shape is None:
         return grad
     # The formulas of ops that mix real and complex operands end with the real part, so it comes before the sum.
-    if grad.array.dtype.kind == "c" != dtype.kind and (
+    if grad.array.dtype.kind in "cW" and dtype.kind not in "cW" and (
             sender._op_.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
         grad = late.real(grad)
     got = grad.array.shape
@@ -442,7 +442,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
             dtype = extra.grad_dtype.numpy
     have = grad.array.dtype
     if have is not dtype:
-        if have.kind == "c" and dtype.kind != "c":
+        if have.kind in "cW" and dtype.kind not in "cW":
             raise RuntimeError("Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
                                "true, but got false.  (Could this error message be improved?  If so, please report an "
                                "enhancement request to PyTorch.)")

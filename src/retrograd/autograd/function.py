@@ -623,7 +623,7 @@ def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
             facts.append(None)
             made.append(t)
             continue
-        differentiable = recording and id(t) not in plain and t.array.dtype.kind in "fcV"
+        differentiable = recording and id(t) not in plain and t.array.dtype.kind in "fcVW"
         facts.append((t.array.shape, BY_NUMPY[t.array.dtype], differentiable))
         several += differentiable
         if id(t) in replaced:

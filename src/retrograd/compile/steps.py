@@ -169,7 +169,7 @@ def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
     if shape is None:
         return grad
     dtype = dtype.numpy
-    if mixes and grad.array.dtype.kind == "c" != dtype.kind:
+    if mixes and grad.array.dtype.kind in "cW" and dtype.kind not in "cW":
         grad = late.real(grad)
     got = grad.array.shape
     if got != shape:
@@ -183,7 +183,7 @@ def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
         dtype = leaf._extra.grad_dtype.numpy
     have = grad.array.dtype
     if have != dtype:
-        if have.kind == "c" and dtype.kind != "c":
+        if have.kind in "cW" and dtype.kind not in "cW":
             raise RuntimeError("Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
                                "true, but got false.  (Could this error message be improved?  If so, please report an "
                                "enhancement request to PyTorch.)")

@@ -35,7 +35,11 @@ def cast_array(array: Any, dtype: Any) -> Any:
     """Values converted as in PyTorch: complex to real silently drops the imaginary part."""
     if array.dtype == dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind != "c":
+    if array.dtype.kind == "W":
+        array = array.astype(np.complex64)
+    elif dtype.kind == "W":                    # by way of the numbers that its library converts
+        array = array.astype(np.complex64)
+    if array.dtype.kind == "c" and dtype.kind not in "cW":
         array = array != 0 if dtype.kind == "b" else array.real
     if dtype.kind == "b" and array.dtype.kind == "V":
         return array.astype(np.float32) != 0

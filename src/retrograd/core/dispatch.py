@@ -87,7 +87,7 @@ class Dispatch(Dispatcher):
                 return run_dual(op, [a, *op.tail], autograd)
             return call_operator(op, [a, *op.tail])
         x = a.array
-        if op.floats and not op.checks and x.dtype.kind not in "fcV":
+        if not op.checks and (x.dtype.kind == "W" or op.floats and x.dtype.kind not in "fcV"):
             if switches.any_mode and slow_path():
                 return call_operator(op, [a, *op.tail])
             return call_general(op, [a, *op.tail])
@@ -115,7 +115,7 @@ class Dispatch(Dispatcher):
         out = new_tensor(z)
         if requires and op.differentiable:
             node = record_short(op, a, None, 1)
-            if op.real_only and z.dtype.kind == "c":
+            if op.real_only and z.dtype.kind in "cW":
                 finish(op, node, 1, (out,))
             node._shape_ = z.shape
             node._dtype_ = z.dtype
@@ -140,7 +140,8 @@ class Dispatch(Dispatcher):
                     return run_dual(op, [a, b, *op.tail], autograd)
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
-            if not op.checks and (x.dtype is not other.array.dtype or (op.floats and x.dtype.kind not in "fcV")):
+            if not op.checks and (x.dtype is not other.array.dtype or x.dtype.kind == "W"
+                                  or (op.floats and x.dtype.kind not in "fcV")):
                 return call_operator(op, [a, b, *op.tail]) if switches.any_mode and slow_path() else call_general(
                     op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
@@ -177,7 +178,7 @@ class Dispatch(Dispatcher):
         out = new_tensor(z)
         if mask and op.differentiable:
             node = record_short(op, a, b, mask)
-            if op.real_only and z.dtype.kind == "c":
+            if op.real_only and z.dtype.kind in "cW":
                 finish(op, node, mask, (out,))
             node._shape_ = z.shape
             node._dtype_ = z.dtype
@@ -211,7 +212,7 @@ class Dispatch(Dispatcher):
             y = b
         if switches.any_mode:
             requires = requires and grad_enabled()
-        if not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
+        if not x.flags.c_contiguous or x.dtype.kind == "W" or (op.floats and x.dtype.kind not in "fcV"):
             return call_general(op, [a, b, *op.tail])
         node = None
         if requires:
@@ -286,7 +287,7 @@ def by_ufunc(op: OpDef, a: Any, b: Any) -> Any:
 def number_fits(op: OpDef, array: Any, number: Any) -> bool:
     """Whether NumPy gives an array with a Python number the dtype that PyTorch does."""
     kind = array.dtype.kind
-    if op.exact and array.dtype.itemsize == 2 and kind in "fV":
+    if kind == "W" or op.exact and array.dtype.itemsize == 2 and kind in "fV":
         return False
     if type(number) is float:
         return kind in "fc"
@@ -437,8 +438,8 @@ def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> 
             mark_view(op, args[1:], args[0], out)
         else:
             out._counter = counter_of(args[0])
-    if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
-        if op.real_only and z.dtype.kind == "c":
+    if node is not None and (z.dtype.kind in "fcVW" or not dropped(op, z)):
+        if op.real_only and z.dtype.kind in "cW":
             finish(op, node, mask, (out,))
             return out
         node._shape_ = z.shape
@@ -477,7 +478,7 @@ def takes_complex(op: Any, args: Any) -> bool:
     for i in op.tensor_args:
         t = args[i]
         if isinstance(t, Tensor):
-            if t.array.dtype.kind == "c":
+            if t.array.dtype.kind in "cW":
                 return True
         elif t is not None:
             return True
@@ -627,7 +628,7 @@ def autograd(op: OpDef, args: Any) -> Any:
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0
-            if target is not None and "casts" in op.traits and target.array.dtype.kind not in "fcV":
+            if target is not None and "casts" in op.traits and target.array.dtype.kind not in "fcVW":
                 mask = 0
         if target is not None:
             check_inplace(target, mask != 0 or wants_grad(target) and "takes_leaves" not in op.traits)

@@ -43,8 +43,10 @@ class dtype:
         return f"torch.{self.name}"
 
     def __getattr__(self, name: str) -> Any:
-        # The only attribute set lazily: the NumPy type of bfloat16 and of the 8-bit floats.
+        # The only attribute set lazily: the NumPy type of bfloat16, complex32 and the 8-bit floats.
         if name == "numpy":
+            if self is complex32:
+                return _load_complex32()
             return _load_bfloat16() if self is bfloat16 else _load_rare(self)
         raise AttributeError(f"'dtype' object has no attribute {name!r}")
 
@@ -53,13 +55,15 @@ class dtype:
         return "bool_" if self is bool_ else self.name
 
     def to_complex(self) -> dtype:
-        """The complex type of the same precision (half precisions go to complex64).
+        """The complex type of the same precision (bfloat16 goes to complex64).
 
         >>> float64.to_complex()
         torch.complex128
         """
         if self.category < FLOATING:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
+        if self is float16 or self is complex32:
+            return complex32
         return complex128 if self is float64 or self is complex128 else complex64
 
     def to_real(self) -> dtype:
@@ -68,7 +72,7 @@ class dtype:
         >>> complex64.to_real()
         torch.float32
         """
-        if self.name in ("complex64", "complex32"):
+        if self is complex64 or self is complex32:
             return float32 if self is complex64 else float16
         return float64 if self is complex128 else self
 
@@ -113,6 +117,7 @@ float16 = _make("float16", np.float16, FLOATING, "Half", "f16")
 bfloat16 = _make("bfloat16", None, FLOATING, "BFloat16", "bf16")
 float32 = _make("float32", np.float32, FLOATING, "Float", "f32")
 float64 = _make("float64", np.float64, FLOATING, "Double", "f64")
+complex32 = _make_rare("complex32", COMPLEX, "ComplexHalf", "c32", 4)
 complex64 = _make("complex64", np.complex64, COMPLEX, "ComplexFloat", "c64")
 complex128 = _make("complex128", np.complex128, COMPLEX, "ComplexDouble", "c128")
 
@@ -134,7 +139,6 @@ RARE: tuple[dtype, ...] = tuple([
         ("float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn"), ("float8_e5m2", "Float8_e5m2", "f8e5m2"),
         ("float8_e4m3fnuz", "Float8_e4m3fnuz", "f8e4m3fnuz"), ("float8_e5m2fnuz", "Float8_e5m2fnuz", "f8e5m2fnuz"),
         ("float8_e8m0fnu", "Float8_e8m0fnu", "f8e8m0fnu"), ("float4_e2m1fn_x2", "Float4_e2m1fn_x2", "f4e2m1fnx2"))],
-    _make_rare("complex32", COMPLEX, "ComplexHalf", "c32", 4),
     *[_make_rare(name, INTEGRAL, legacy, name, size) for name, legacy, size in (
         ("qint8", "QInt8", 1), ("quint8", "QUInt8", 1), ("qint32", "QInt32", 4), ("quint4x2", "QUInt4x2", 1),
         ("quint2x4", "QUInt2x4", 1), ("bits1x8", "Bits1x8", 1), ("bits2x4", "Bits2x4", 1), ("bits4x2", "Bits4x2", 1),
@@ -144,7 +148,7 @@ RARE: tuple[dtype, ...] = tuple([
 ])
 BY_NAME.update({each.name: each for each in RARE})
 globals().update({each.name: each for each in RARE})
-ALIASES["chalf"] = BY_NAME["complex32"]
+BY_NAME["complex32"] = ALIASES["chalf"] = complex32
 
 
 def _load_rare(wanted: dtype) -> np.dtype[Any]:
@@ -167,6 +171,27 @@ def _load_bfloat16() -> np.dtype[Any]:
     return found
 
 
+def _load_complex32() -> np.dtype[Any]:
+    """The NumPy type of complex32; see NOTE [Complex numbers of half precision] in kernels.py."""
+    found: np.dtype[Any] | None = getattr(import_module("ml_dtypes"), "complex32", None)
+    if found is None:
+        raise RuntimeError("torch.complex32 needs ml_dtypes 0.6 or newer: pip install -U ml_dtypes")
+    complex32.numpy = found = np.dtype(found)
+    BY_NUMPY[found] = complex32
+    for tell in _told_complex32:
+        tell(found)
+    return found
+
+
+def tell_complex32(tell: Callable[[np.dtype[Any]], Any]) -> None:
+    """Have `tell` called with the NumPy type of complex32 as soon as there is one."""
+    _told_complex32.append(tell)
+    for found, known in BY_NUMPY.items():
+        if known is complex32:
+            tell(found)
+
+
+_told_complex32: list[Callable[[np.dtype[Any]], Any]] = []
 TOLD_BFLOAT16: list[Callable[[np.dtype[Any]], Any]] = []      # called with the NumPy type of bfloat16 when it is loaded
 if "ml_dtypes" in sys.modules:            # arrays of this type may already exist
     _load_bfloat16()
@@ -347,7 +372,9 @@ def _join(a: dtype, b: dtype) -> dtype:
     if low.itemsize == high.itemsize and low.category == high.category:
         # Two different types of one size: the next larger type holds both.
         return int16 if high.category == INTEGRAL else float32
-    return complex128 if low is float64 and high is complex64 else high
+    if high.category == COMPLEX and low.category == FLOATING:
+        return promote_types(low.to_complex(), high)
+    return high
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:

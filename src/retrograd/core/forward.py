@@ -326,7 +326,7 @@ def tangents_among(args: Any, places: Any) -> Any:
 
 def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
     """Set the tangent of output `nr` and of its saved copy: gradients taken at this level have tangents too."""
-    if result is None or tangent is None or result.array.dtype.kind not in "fcV":
+    if result is None or tangent is None or result.array.dtype.kind not in "fcVW":
         return
     if op.is_view or (tangent._flags | result._flags == 0 and tangent._view is None and same_layout(tangent, result)):
         attach(result, tangent)
@@ -541,7 +541,7 @@ def fact(kind: int, value: Any, extra: int) -> Any:
 
 
 def conjugate(t: Tensor) -> Any:
-    return t.conj() if t.array.dtype.kind == "c" else t
+    return t.conj() if t.array.dtype.kind in "cW" else t
 
 
 # ---- formulas

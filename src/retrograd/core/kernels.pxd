@@ -5,6 +5,8 @@ from retrograd.core.opdef cimport OpDef
 from retrograd.core.tensor cimport Tensor
 
 cpdef compute_arrays(OpDef op, args)
+cdef object complex_half
+cdef bint takes_complex_half(OpDef op, args, list values)
 cpdef run_kernel(OpDef op, args, list values)
 @cython.locals(pure=OpDef, target=Array, other=Array)
 cdef written(OpDef op, args, list values, int uniform)

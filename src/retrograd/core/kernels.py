@@ -4,6 +4,11 @@ NOTE [Kernels]
 A kernel gets NumPy arrays (or numbers) in schema order and returns new arrays or views. The steps shared by all kernels are
 here: operands are cast to the op's common dtype (`promote`), half precision is computed in float32 where the op says so
 (`widen`), and NumPy's errors about shapes become PyTorch's.
+
+NOTE [Complex numbers of half precision]
+complex32 is a type of ml_dtypes, which NumPy does not count among the complex ones (its kind is "W"): kernels would not know
+it. Ops with the trait "chalf" compute in complex64 and narrow what they return; views, new tensors and ops with the trait
+"as_is" run on the arrays as they are; the others have no kernel for this dtype, as in PyTorch.
 """
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ import numpy as np
 from retrograd.core import dtypes, lean, storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import OpDef
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 
 probe: Any
 try:
@@ -25,6 +30,16 @@ except ImportError:                 # nothing is compiled
 ndarray = np.ndarray
 HALVES = dtypes.HALVES
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+COMPLEX64 = np.dtype(np.complex64)
+complex_half: Any = None            # NumPy's type of complex32, once a program uses it
+
+
+def tell_complex_half(found: Any) -> None:
+    global complex_half
+    complex_half = found
+
+
+dtypes.tell_complex32(tell_complex_half)
 
 
 def compute_arrays(op: OpDef, args: Any) -> Any:
@@ -37,6 +52,8 @@ def compute_arrays(op: OpDef, args: Any) -> Any:
 
 def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with tensors replaced by their arrays."""
+    if complex_half is not None and takes_complex_half(op, args, values):
+        return run_complex_half(op, args, values)
     uniform = alike = uniformity(op, values)
     if op.is_inplace:
         if uniform:
@@ -92,6 +109,8 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
         check_shapes(op, args)
         if not alike:
             promote_operands(op, args, values)
+            if complex_half is not None and takes_complex_half(op, args, values):
+                return run_complex_half(op, args, values)
     order = orders(op, args, values) if op.elementwise and not op.is_inplace else None
     result = run_native(op, args, values)
     if result is not None:
@@ -116,6 +135,73 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
     if order is not None and type(result) is ndarray and result.ndim > 1:
         result = in_order(op, order, result)
     return result
+
+
+def takes_complex_half(op: Any, args: Any, values: Any) -> bool:
+    """Whether an operand is of type complex32, or a result is to be."""
+    for i in op.tensor_args:
+        value = values[i]
+        if type(value) is ndarray:
+            if value.dtype is complex_half:
+                return True
+        elif isinstance(value, list):
+            for item in value:
+                if type(item) is ndarray and item.dtype is complex_half:
+                    return True
+    for i in op.dtype_args:
+        if values[i] is dtypes.complex32:
+            return True
+    return False
+
+
+def run_complex_half(op: Any, args: Any, values: Any) -> Any:
+    """`run_kernel` with complex64 in the place of complex32; see NOTE [Complex numbers of half precision]."""
+    if op.is_view or not op.tensor_args or "as_is" in op.traits or "view_copy" in op.traits:
+        return op.compute(np, *[v.numpy if i in op.dtype_args and v is not None else v for i, v in enumerate(values)])
+    if "chalf" not in op.traits:
+        if op.promote is not None:
+            check_shapes(op, args)
+        raise NotImplementedError(f'"{op.name}_cpu" not implemented for \'ComplexHalf\'')
+    found = [values[i] for i in op.tensor_args]
+    flat = [v for value in found for v in (value if isinstance(value, list) else [value]) if type(v) is ndarray]
+    joint = dtypes.result_type_of([BY_NUMPY[v.dtype] for v in flat if v.ndim], [BY_NUMPY[v.dtype] for v in flat if not v.ndim],
+                                  [args[i] for i in op.scalar_args])
+    wide_args, wide = list(args), list(values)
+    for i in op.dtype_args:
+        if values[i] is dtypes.complex32:
+            wide_args[i] = wide[i] = dtypes.complex64
+            joint = dtypes.complex32
+        elif values[i] is not None:
+            joint = values[i]
+    for i in op.tensor_args:
+        value = values[i]
+        if isinstance(value, list):
+            wide[i] = [widened_complex(v) for v in value]
+            wide_args[i] = [v if v is None else new_tensor(v) for v in wide[i]]
+        elif type(value) is ndarray:
+            wide[i] = widened_complex(value)
+            wide_args[i] = new_tensor(wide[i])
+    if op.is_inplace and op.promote != "compare" and not dtypes.can_cast(joint, BY_NUMPY[values[0].dtype]):
+        raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type "
+                           f"{BY_NUMPY[values[0].dtype].legacy}")
+    result = run_kernel(op, wide_args, wide)
+    if joint is dtypes.complex32 or op.is_inplace:
+        result = narrowed_complex(result)
+    return result
+
+
+def widened_complex(value: Any) -> Any:
+    """A copy in complex64 of an array of type complex32, in the same order; others as they are."""
+    return value.astype(COMPLEX64) if type(value) is ndarray and value.dtype is complex_half else value
+
+
+def narrowed_complex(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)(narrowed_complex(r) for r in result)
+    result = np.asarray(result)
+    if result.dtype == COMPLEX64:
+        return result.astype(complex_half)
+    return result.astype(np.float16) if result.dtype == FLOAT32 else result
 
 
 def said_first(error: Exception) -> bool:

@@ -37,7 +37,8 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          read) and "apart" (to any memory that it reads; checked after the kernel, with "apart_first" before it if `dim` is
          valid, with "apart_checked" by the kernel); "takes_leaves" (the write is not differentiable: leaves that require
          grad are allowed); "casts" (the result may have a dtype without gradients), "pairs" (a view of complex numbers as
-         pairs, or of pairs as complex numbers); "out_apart" (the out= form refuses to write to memory that it reads),
+         pairs, or of pairs as complex numbers); "chalf" (takes complex32, computed in complex64), "as_is" (its kernel
+         takes complex32 arrays); "out_apart" (the out= form refuses to write to memory that it reads),
          "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
          of out= is checked before everything else, with "out_after_dim" after `dim`).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).

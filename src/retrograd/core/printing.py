@@ -199,7 +199,8 @@ def _nested_brackets(shown: Any, shape: tuple[int, ...], indent: int, summarise:
 def _contents(array: Any, shape: tuple[int, ...], indent: int) -> str:
     summarise = math.prod(shape) > options.threshold
     shown = _visible(array, summarise)
-    if shown.dtype.kind == "c":
+    if shown.dtype.kind in "cW":
+        shown = shown if shown.dtype.kind == "c" else shown.astype(np.complex64)      # complex32 is not NumPy's own either
         number: NumberFormat | ComplexFormat = ComplexFormat(shown)
     else:
         if shown.dtype.kind not in "biuf" or shown.dtype.itemsize == 2 and shown.dtype.kind == "f":

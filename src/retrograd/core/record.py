@@ -475,7 +475,7 @@ def finish(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
     """Set the history of the outputs and save those that the rules use."""
     shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
              for nr, t in enumerate(outputs)]
-    if op.real_only and any([t is not None and t.array.dtype.kind == "c" for t in shown]):
+    if op.real_only and any([t is not None and t.array.dtype.kind in "cW" for t in shown]):
         raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
     if len(outputs) == 1 and shown[0] is None:
         dropped(op, outputs[0].array)

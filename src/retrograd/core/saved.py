@@ -173,7 +173,7 @@ def unpack_slot(node: Node, slot: int) -> Any:
 def restore_output(t: Tensor, node: Any, nr: int) -> Any:
     """A saved output with its history restored."""
     op = None if node is None else node._op_
-    differentiable = t.array.dtype.kind in "fcV" and (op is None or nr not in op.constant)
+    differentiable = t.array.dtype.kind in "fcVW" and (op is None or nr not in op.constant)
     if t._flags & FLAG_SUBCLASS and not differentiable:
         return t
     if (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)) and t.dtype.category >= 2:
@@ -198,7 +198,7 @@ def restore_array(array: Any, node: Node, nr: int) -> Any:
     twin = new_tensor(array)
     if switches.any_mode and tls.dispatch_modes:
         return restore_output(twin, node, nr)
-    if array.dtype.kind in "fcV" and nr not in node._op_.constant:
+    if array.dtype.kind in "fcVW" and nr not in node._op_.constant:
         twin._node = node
         twin._nr = nr
         twin._requires = True
@@ -258,7 +258,7 @@ def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
         # An output's node is the one that holds this object, so it is known only through unpack's caller.
         self._nr = nr
         self._leaf = False
-        self._requires = t.array.dtype.kind in "fcV"
+        self._requires = t.array.dtype.kind in "fcVW"
         self._node = None
     else:
         self._nr = t._nr

@@ -329,7 +329,7 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     made._counter = None if data._flags & FLAG_INFERENCE else counter_of(data)
     made._requires = False
     if require_grad:
-        if made.array.dtype.kind not in "fcV":
+        if made.array.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if made._flags & FLAG_INFERENCE and not tls.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")

@@ -645,11 +645,11 @@ def conj(value: Any) -> Any:
     if type(value) is Tensor:
         t = value
         dtype = t.array.dtype
-        if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind != "c":
+        if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind not in "cW":
             return value
         return table.dispatcher.function("conj", (value,))
     if isinstance(value, Tensor):
-        return table.dispatcher.function("conj", (value,)) if value.array.dtype.kind == "c" else value
+        return table.dispatcher.function("conj", (value,)) if value.array.dtype.kind in "cW" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 

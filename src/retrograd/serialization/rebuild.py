@@ -89,7 +89,7 @@ def rebuild_typed(stored: Any, offset: Any, size: Any, stride: Any, requires_gra
     if metadata is not None:
         if type(metadata) is not dict:
             raise UnpicklingError(f"the metadata of a tensor must be a dict, not {type(metadata).__name__}")
-        if t.array.dtype.kind == "c" and metadata.get("conj") is True:
+        if t.array.dtype.kind in "cW" and metadata.get("conj") is True:
             t._flags |= FLAG_CONJ
         if metadata.get("neg") is True:
             t._flags |= FLAG_NEG

@@ -10,7 +10,7 @@ from retrograd import Tensor
 
 FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64)
-COMPLEX = (torch.complex64, torch.complex128)
+COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
 
 
 def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,

@@ -116,7 +116,7 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 # ---- parts
 def refuse_complex(api: str, what: str, tensors: list[Any]) -> None:
     for i, t in enumerate(tensors):
-        if isinstance(t, Tensor) and t.array.dtype.kind == "c":
+        if isinstance(t, Tensor) and t.array.dtype.kind in "cW":
             raise RuntimeError(f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
 
 

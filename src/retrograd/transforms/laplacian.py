@@ -81,7 +81,7 @@ class Laplace(Carrying):
         check_formula(op)
         firsts, seconds = parts(carried, 0), parts(carried, 1)
         places = [i for i, one in enumerate(carried) if one is not None]
-        real = all([r.array.dtype.kind != "c" for r in (result if op.multiple else (result,)) if isinstance(r, Tensor)])
+        real = all([r.array.dtype.kind not in "cW" for r in (result if op.multiple else (result,)) if isinstance(r, Tensor)])
         linear = op.jvp == "linear" or "piecewise_linear" in op.traits or op.jvp == "multilinear" and len(places) == 1
         if op.jvp == "elementwise" and not linear and real and len(places) == 1 and (
                 values[places[0]].array.shape == result.array.shape and not op.multiple):

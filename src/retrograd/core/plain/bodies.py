@@ -94,7 +94,7 @@ class Body:
         text += indent(new_text("t", "z"), "    ")
         if not op.differentiable:
             return text + "    return t\n"
-        text += "    if wanted and (z.dtype.kind in 'fcV' or not dropped(op, z)):\n"
+        text += "    if wanted and (z.dtype.kind in 'fcVW' or not dropped(op, z)):\n"
         text += f"        node = record(op, ({self.values},), wanted, False)\n"
         if op.has_lists or op.real_only:
             return text + "        finish(op, node, wanted, (t,))\n    return t\n"
@@ -109,7 +109,7 @@ class Body:
             e = self.expressions[i]
             text += f"    x{i} = " + (f"[t.array for t in {e}]\n" if op.schema.params[i].is_list else f"{e}.array\n")
             if op.real_only:
-                text += "    return ASK\n" if op.has_lists else f"    if x{i}.dtype.kind == 'c': return ASK\n"
+                text += "    return ASK\n" if op.has_lists else f"    if x{i}.dtype.kind in 'cW': return ASK\n"
         return text
 
     def gradients(self) -> str:
@@ -139,7 +139,10 @@ class Body:
         direct = f"compute({', '.join(operands)})"
         checked = f"check({self.values}); " if op.check is not None else ""
         if not (self.alike or op.widen or op.floats or op.scalar_args):
-            return self.trying(f"{checked}z = {direct}")
+            if op.is_view or op.has_lists or not self.tensors or "as_is" in op.traits or "view_copy" in op.traits:
+                return self.trying(f"{checked}z = {direct}")
+            known = " and ".join([f"x{i}.dtype.kind != 'W'" for i in self.tensors])      # no complex32
+            return self.trying(f"if {known}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
         if op.has_lists or not self.tensors:
             return self.trying(f"z = {through}")
         if op.checks_dtypes:

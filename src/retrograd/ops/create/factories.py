@@ -111,7 +111,7 @@ def quick(fast: Any, args: Any, kwargs: Any) -> Any:
     if dtype is not None and type(dtype) is not dtypes.dtype or requires is not None and type(requires) is not bool:
         return None
     array = fast(args, dtype)
-    return None if requires and array is not None and array.dtype.kind not in "fcV" else array
+    return None if requires and array is not None and array.dtype.kind not in "fcVW" else array
 
 
 def argument_order(op: Any, schema: Schema) -> Any:
@@ -177,7 +177,7 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
 
 
 def require_grad(t: Any) -> None:
-    if t.array.dtype.kind not in "fcV":
+    if t.array.dtype.kind not in "fcVW":
         raise RuntimeError(NEEDS_FLOAT)
     t._requires = True
 
@@ -271,7 +271,8 @@ def filled(array: Any, value: Any) -> Any:
 
 C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-           "complex128": "c10::complex<double>", "bool": "bool", "uint16": "uint16_t", "uint32": "uint32_t",
+           "complex32": "c10::complex<c10::Half>", "complex128": "c10::complex<double>", "bool": "bool", "uint16": "uint16_t",
+           "uint32": "uint32_t",
            "uint64": "uint64_t"}
 
 
@@ -282,6 +283,9 @@ def as_element(value: Any, dtype: Any) -> Any:
         return value
     if kind == "b":
         return bool(value)
+    if kind == "W":                   # which rounds to infinity, as PyTorch's does
+        with np.errstate(over="ignore"):
+            return np.complex64(value).astype(dtype)
     if (type(value) is complex and kind != "c" and value.imag != 0) or not holds(value, dtype):
         raise RuntimeError(f"value cannot be converted to type {C_NAMES[dtypes.BY_NUMPY[dtype].name]} without overflow")
     if type(value) is complex and kind != "c":
@@ -337,7 +341,7 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
     if dtype is None:
         whole = all([isinstance(x, int) for x in (start, end, step)])
         dtype = np.dtype(np.int64) if whole else default()
-    if dtype.kind in "bc":
+    if dtype.kind in "bcW":
         raise NotImplementedError(f'"arange_cpu" not implemented for \'{dtypes.BY_NUMPY[dtype].legacy}\'')
     first, last, by = numbers
     if by == 0 or by != by:
@@ -403,6 +407,8 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
         made = xp.empty(steps, dtype)
         if native.linspace(made, float(first), float(last)):
             return made
+    if dtype.kind == "W":
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'ComplexHalf'")
     half = steps // 2
     up, down = xp.arange(half), xp.arange(steps - 1 - half, -1, -1)
     if dtype.kind == "c":
@@ -489,6 +495,8 @@ def logspace_meta(xp: Any, start: Any, end: Any, steps: int, base: float, *optio
 
 
 def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
+    if dtype is not None and dtype.kind == "W":
+        raise NotImplementedError("\"eye\" not implemented for 'ComplexHalf'")
     for name, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
@@ -766,41 +774,41 @@ scalar_tensor = defop(
 )
 LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 zeros_like = defop(f"zeros_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.zeros), meta=like_meta,
-                   batch=families.pointwise, variants="")
+                   batch=families.pointwise, variants="", traits=("as_is",))
 ones_like = defop(f"ones_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(ones_array), meta=like_meta,
-                  batch=families.pointwise, variants="")
+                  batch=families.pointwise, variants="", traits=("as_is",))
 empty_like = defop(f"empty_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.empty), meta=like_meta,
-                   batch=families.pointwise, variants="")
+                   batch=families.pointwise, variants="", traits=("as_is",))
 full_like = defop(f"full_like(Tensor self, Scalar fill_value, *, {LIKE}) -> Tensor", kernel=full_like_kernel,
-                  meta=like_meta, batch=families.pointwise, variants="")
+                  meta=like_meta, batch=families.pointwise, variants="", traits=("as_is",))
 new_zeros = defop(
     f"new_zeros(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.zeros(size, dtype or self.dtype))[1],
-    meta=new_meta, batch=batched_new, variants="",
+    meta=new_meta, batch=batched_new, variants="", traits=("as_is",),
 )
 new_ones = defop(
     f"new_ones(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, dtype, layout, device, pin_memory:
         (check_size(size), lean.ones(size, dtype or self.dtype))[1],
-    meta=new_meta, batch=batched_new, variants="",
+    meta=new_meta, batch=batched_new, variants="", traits=("as_is",),
 )
 new_empty = defop(
     f"new_empty(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.empty(size, dtype or self.dtype))[1],
-    meta=new_meta, batch=batched_new, variants="",
+    meta=new_meta, batch=batched_new, variants="", traits=("as_is",),
 )
 new_full = defop(
     f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, fill_value, dtype, layout, device, pin_memory: (
         check_size(size), filled(xp.empty(size, dtype or self.dtype), fill_value))[1],
-    meta=new_meta, batch=batched_new, variants="",
+    meta=new_meta, batch=batched_new, variants="", traits=("as_is",),
 )
 new_empty_strided = defop(
     f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, stride, dtype, layout, device, pin_memory: (
         check_strides(size, stride), storage.empty_strided(size, stride, dtype or self.dtype))[1],
     meta=lambda xp, self, size, stride, dtype, layout, device, pin_memory: meta_array(size, stride, dtype or self.dtype),
-    batch=families.loop, variants="",
+    batch=families.loop, variants="", traits=("as_is",),
 )
 
 for public_name, public_forms, quickly in (

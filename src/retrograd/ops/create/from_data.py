@@ -152,6 +152,8 @@ def number_array(data: Any, target: Any) -> Any:
         return np.asarray(int(real_number(data))).astype(target)
     if kind == "b":
         return np.asarray(bool(data))
+    if kind == "W":
+        return np.asarray(data, np.complex64).astype(target)
     if kind != "c":
         data = real_number(data)
     if target in HALVES:
@@ -271,7 +273,7 @@ def values_array(values: list[Any], target: Any) -> Any:
                 raise TypeError("only integer tensors of a single element can be converted to an index")
             if value.array.size != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
-            if kind in "fV" and value.array.dtype.kind == "c":
+            if kind in "fV" and value.array.dtype.kind in "cW":
                 raise RuntimeError("value cannot be converted to type double without overflow")
             values[i] = value = value.item()
         if type(value) not in PYTHON_NUMBERS:
@@ -291,7 +293,7 @@ def values_array(values: list[Any], target: Any) -> Any:
         return np.array([int(v) & mask for v in values], np.uint64).astype(target)
     if kind == "b":
         return np.array([bool(v) for v in values], target)
-    if kind == "c":
+    if kind in "cW":
         return np.array(values, np.complex128).astype(target)
     for value in values:
         if type(value) is complex:

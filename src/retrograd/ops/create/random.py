@@ -1,6 +1,7 @@
 """Random tensors: the factories rand and randn, the in-place fills, sampling, and dropout."""
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -70,6 +71,8 @@ def uniform_values(array: Any, low: float, high: float, gen: Any) -> Any:
     if filled(UNIFORM, array, gen, low, high):
         return array
     dtype = array.dtype
+    if dtype.kind == "W":
+        return joined_pairs(array, uniform_values(np.empty((*array.shape, 2), np.float16), low, high, gen))
     if dtype.kind not in "fcV":
         raise unsupported("check_uniform_bounds", dtype)
     part = dtypes.BY_NUMPY[dtype].to_real()
@@ -85,6 +88,11 @@ def uniform_values(array: Any, low: float, high: float, gen: Any) -> Any:
     return drawn(array, lambda shape: generator.uniform(source_of(gen), shape, low, high, dtype))
 
 
+def joined_pairs(array: Any, pairs: Any) -> Any:
+    """Real and imaginary parts of half precision, drawn one after the other, as an array of complex32 like `array`."""
+    return drawn(array, lambda shape: pairs.view(array.dtype).reshape(shape))
+
+
 def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
     if filled(NORMAL, array, gen, mean, std):
         return array
@@ -92,6 +100,9 @@ def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if array.size == 0:
         return array
+    if array.dtype.kind == "W":
+        pairs = normal_values(np.empty((*array.shape, 2), np.float16), mean, std / math.sqrt(2), gen)
+        return joined_pairs(array, pairs)
     if array.dtype.kind not in "fcV":
         raise unsupported("normal_kernel_cpu", array.dtype)
     contiguous = array.flags.c_contiguous
@@ -194,7 +205,7 @@ def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
     if filled(RANGE, array, gen, low, high):
         return array
     dtype = array.dtype
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         raise RuntimeError(f"{'random_from_to_impl' if high is None else 'check_random_bounds'} handles only integral, "
                            "floating-point and boolean types")
     if high is not None and low >= high:
@@ -245,7 +256,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
         return array
     if array.size == 0:
         return array
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         raise unsupported("random_kernel_cpu", array.dtype)
     return drawn(array, lambda shape: generator.random_full(source_of(gen), shape, array.dtype))
 
@@ -257,7 +268,8 @@ def batched_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 def fill(schema: str, kernel: Any, node: str) -> Any:
     return defop(schema, kernel=kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
-                 batch=batched_fill, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False)
+                 batch=batched_fill, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False,
+                 traits=("as_is",))
 
 
 SELF, GENERATOR = "Tensor(a!) self", "*, Generator? generator=None) -> Tensor(a!)"
@@ -433,13 +445,13 @@ def declare_sized(name: str, values: Any) -> Any:
         f"{name}_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         kernel=lambda xp, self, dtype, layout, device, pin_memory, memory_format:
             values_like(self, dtype, memory_format, lambda array: values(array, None)),
-        meta=like_meta, batch=families.pointwise, variants="", traits=("random",),
+        meta=like_meta, batch=families.pointwise, variants="", traits=("random", "as_is"),
     )
     like_seeded = defop(
         f"{name}_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         kernel=lambda xp, self, generator, dtype, layout, device, pin_memory, memory_format:
             values_like(self, dtype, memory_format, lambda array: values(array, generator)),
-        meta=like_meta, batch=families.pointwise, variants="",
+        meta=like_meta, batch=families.pointwise, variants="", traits=("as_is",),
     )
     return plain, seeded, like, like_seeded
 

@@ -64,6 +64,7 @@ add = defop(
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self + alpha * other",
+    traits=("chalf",),
 )
 sub = defop(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -71,6 +72,7 @@ sub = defop(
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self - alpha * other",
+    traits=("chalf",),
 )
 rsub_tensor = defop(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -78,6 +80,7 @@ rsub_tensor = defop(
     vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
     jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
     lower="other - alpha * self",
+    traits=("chalf",),
 )
 rsub = defop(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
@@ -86,6 +89,7 @@ rsub = defop(
     jvp="elementwise", batch=families.pointwise, promote="common", node="RsubBackward1", scalars=("other",), out=False,
     variants="function",
     lower="other - alpha * self",
+    traits=("chalf",),
 )
 neg = defop(
     "neg(Tensor self) -> Tensor",
@@ -95,6 +99,7 @@ neg = defop(
                  "`~` or `logical_not()` operator instead.", "b"),
     vjp=dict(self=lambda grad: -grad),
     jvp="linear", batch=families.pointwise, inplace="function", lower="-self",
+    traits=("chalf",),
 )
 
 
@@ -130,6 +135,7 @@ mul = defop(
     vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     lower="self * other",
+    traits=("chalf",),
 )
 div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -321,14 +327,14 @@ def bounded(xp: Any, self: Any, low: Any, high: Any) -> Any:
 def check_bounds(self: Any, low: Any, high: Any) -> None:
     if low is None and high is None:
         raise RuntimeError(NO_BOUNDS)
-    if self.array.dtype.kind == "c":
+    if self.array.dtype.kind in "cW":
         raise NotImplementedError(COMPLEX_CLAMP)
     for t in (low, high):
         if isinstance(t, complex) and self.array.dtype.kind in "biu":
             raise NotImplementedError(COMPLEX_CLAMP)
         if isinstance(t, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
-        if isinstance(t, Tensor) and t.array.dtype.kind == "c":
+        if isinstance(t, Tensor) and t.array.dtype.kind in "cW":
             raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
 
 
@@ -336,7 +342,7 @@ check_bounds.refused_kinds = "c"  # type: ignore[attr-defined]
 
 
 def check_bound(self: Any, bound: Any) -> None:
-    if self.array.dtype.kind == "c" or isinstance(bound, complex):
+    if self.array.dtype.kind in "cW" or isinstance(bound, complex):
         raise NotImplementedError(COMPLEX_CLAMP)
 
 

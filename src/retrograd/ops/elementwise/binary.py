@@ -97,7 +97,7 @@ def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def nonnegative(exponent: Any) -> Any:
-    if exponent.array.dtype.kind == "c":
+    if exponent.array.dtype.kind in "cW":
         return late.imag(exponent).eq(0).logical_and(late.real(exponent).ge(0))
     return exponent.ge(0)
 
@@ -110,7 +110,7 @@ def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> A
 
 
 def pow_backward_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
-    slope = conj(times(result, number_log(self, result.array.dtype.kind == "c")))
+    slope = conj(times(result, number_log(self, result.array.dtype.kind in "cW")))
     return grad * (where(nonnegative(exponent), 0, slope) if self == 0 else slope)
 
 
@@ -226,14 +226,14 @@ def sgn_kernel(xp: Any, self: Any) -> Any:
 
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     """The derivative of a complex sign is tangential to the unit circle; that of a real one is zero."""
-    if self.array.dtype.kind != "c":
+    if self.array.dtype.kind not in "cW":
         return self.new_zeros(self.shape)
     size = self.abs()
     return blanked((grad - (result * result) * conj(grad)) / times(size, 2), size.eq(0))
 
 
 def check_inplace_abs(self: Any) -> None:
-    if self.array.dtype.kind == "c":
+    if self.array.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
 
 
@@ -243,7 +243,7 @@ defop(
     out="found",
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
     jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
-    traits=("keeps_zero",),
+    traits=("keeps_zero", "chalf"),
 )
 defop(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
@@ -253,7 +253,7 @@ defop(
 
 
 def real_part(value: Any) -> Any:
-    return late.real(value) if value.array.dtype.kind == "c" else value
+    return late.real(value) if value.array.dtype.kind in "cW" else value
 
 
 defop(
@@ -269,7 +269,7 @@ defop(
     out="found",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
     jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
-    lower="sign(self)", traits=("keeps_zero",),
+    lower="sign(self)", traits=("keeps_zero", "chalf"),
 )
 
 

@@ -34,26 +34,28 @@ for symbol, function, long_name, sign in (("eq", "equal", "eq", "=="), ("ne", "n
                                           ("lt", "less", "less", "<"), ("le", "less_equal", "less_equal", "<="),
                                           ("gt", "greater", "greater", ">"), ("ge", "greater_equal", "greater_equal", ">=")):
     simple = symbol in ("eq", "ne")
+    traits = ("chalf",) if simple else ()            # the one comparison of complex numbers
     defop(
         f"{symbol}.Tensor(Tensor self, Tensor other) -> Tensor",
         kernel=comparing(symbol, function), fast=function if simple else None, batch=families.pointwise, promote="compare",
-        lower=f"self {sign} other",
+        traits=traits, lower=f"self {sign} other",
     )
     defop(
         f"{symbol}.Scalar(Tensor self, Scalar other) -> Tensor",
         kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", scalars=("other",),
-        lower=f"self {sign} other",
+        traits=traits, lower=f"self {sign} other",
     )
     # In place the result has the tensor's dtype, and a zero gradient.
     defop(
         f"{symbol}_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
         kernel=comparing(symbol, function), batch=families.pointwise, promote="compare", variants="method", out=False,
-        vjp=dict(self=zeros, other=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward1",
+        traits=traits, vjp=dict(self=zeros, other=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward1",
     )
     defop(
         f"{symbol}_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
         kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", variants="method",
-        scalars=("other",), out=False, vjp=dict(self=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward0",
+        scalars=("other",), out=False, traits=traits, vjp=dict(self=zeros), jvp="elementwise",
+        node=f"{symbol.capitalize()}Backward0",
     )
     if long_name != symbol:
         alias_rows(long_name, symbol, "Tensor(Tensor self, Tensor other)", "Scalar(Tensor self, Scalar other)")

@@ -56,7 +56,7 @@ function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(
 
 def acosh_rule(grad: Any, self: Any) -> Any:
     """Uses two square roots for complex numbers, to stay on the principal branch."""
-    if self.array.dtype.kind == "c":
+    if self.array.dtype.kind in "cW":
         return grad * conj(plus(self, 1).rsqrt() * minus(self, 1).rsqrt())
     return grad * minus(self * self, 1).rsqrt()
 
@@ -287,13 +287,13 @@ def angle_kernel(xp: Any, self: Any) -> Any:
 
 
 def angle_rule(grad: Any, self: Any) -> Any:
-    if self.array.dtype.kind != "c":
+    if self.array.dtype.kind not in "cW":
         return zeros(self)
     return where(self.eq(0), 0, times(grad * self / self.abs().pow(2), 1j))
 
 
 def angle_tangent(self_p: Any, self_t: Any) -> Any:
-    if self_p.array.dtype.kind != "c":
+    if self_p.array.dtype.kind not in "cW":
         return zeros(self_p)
     return late.imag(conj(self_p) * self_t) / self_p.abs().pow(2)
 
@@ -383,10 +383,11 @@ def infinite(sign: int) -> Any:
 
 tests = dict(batch=families.pointwise)
 defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self",
-      traits=("keeps_zero",))
+      traits=("keeps_zero", "chalf"))
 defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf",
-      traits=("keeps_zero",))
-defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
+      traits=("keeps_zero", "chalf"))
+defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf",
+      traits=("chalf",))
 defop("isreal(Tensor self) -> Tensor", out=False, composite=True,
       kernel=lambda self: late.imag(self).eq(0) if self.is_complex() else late.ones_like(self, dtype=dtypes.bool_))
 defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",

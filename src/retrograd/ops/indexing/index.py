@@ -244,6 +244,7 @@ index = defop(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     kernel=index_kernel,
     vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method", pattern="moves",
+    traits=("chalf",),
 )
 def only_positions(self: Any, indices: Any) -> None:
     for index in indices:
@@ -258,6 +259,7 @@ unsafe_index = defop(
              call(unsafe_index_put, [grad.new_zeros(self_sym_sizes), indices, grad, True])),
     check=only_positions, jvp="linear", batch=index_batch, node="UnsafeIndexBackward0", variants="function", out=False,
     pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -423,10 +425,11 @@ index_put = defop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     out="aten",
     kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS, pattern=("scatter", 2, "index", (1,)),
+    traits=("chalf",),
 )
 index_put_ = defop(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart", "apart_checked"),
+    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart", "apart_checked", "chalf"),
 )
 index_put_impl = defop(
     "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
@@ -438,7 +441,7 @@ index_put_impl_ = defop(
     "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
     "Tensor(a!)",
     kernel=index_put_inplace, functional=index_put_impl, node="IndexPutImplBackward0", variants="function", out=False,
-    **PUT_COLUMNS, traits=("guarded",),
+    **PUT_COLUMNS, traits=("guarded", "chalf"),
 )
 unsafe_index_put = defop(
     "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
@@ -447,6 +450,7 @@ unsafe_index_put = defop(
         self=lambda grad, indices, accumulate:
             grad if accumulate else call(unsafe_index_put, [grad, indices, grad.new_zeros(()), False]),
         values=lambda grad, indices: call(unsafe_index, [grad, indices]))}, pattern=("scatter", 2, "index", (1,)),
+    traits=("chalf",),
 )
 
 
@@ -724,15 +728,17 @@ def fresh(array: Any) -> Any:
 C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
            "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half",
            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-           "complex128": "c10::complex<double>"}
+           "complex32": "c10::complex<c10::Half>", "complex128": "c10::complex<double>"}
 
 
 def number_array(value: Any, dtype: Any) -> Any:
     """A Python number as a 0-d array; raises if the dtype cannot hold it."""
-    if (type(value) is int or type(value) is float and dtype.kind in "fcV") and 0 <= value <= 127 and dtype.kind != "b":
+    if (type(value) is int or type(value) is float and dtype.kind in "fcVW") and 0 <= value <= 127 and dtype.kind != "b":
         return np.asarray(value, dtype if dtype.kind != "V" else np.float32).astype(dtype, copy=False)
     if dtype.kind == "b":
         return np.asarray(value != 0)
+    if dtype.kind == "W":
+        return np.asarray(value, np.complex64).astype(dtype)
     fits = dtype.kind == "c" or not isinstance(value, complex) or value.imag == 0
     if fits and isinstance(value, complex) and dtype.kind != "c":
         value = value.real

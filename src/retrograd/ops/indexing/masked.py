@@ -79,7 +79,7 @@ where = defop(
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
     elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
-    lower="self if condition else other", traits=("guarded",), pattern="moves",
+    lower="self if condition else other", traits=("guarded", "chalf"), pattern="moves",
 )
 
 
@@ -119,6 +119,7 @@ nonzero = defop(
     meta="values",
     kernel=nonzero_kernel, batch=families.varying_shapes, variants="",
     out="same: nonzero: Expected out tensor to have scalar type {value} but got scalar type{out}",
+    traits=("chalf",),
 )
 
 
@@ -154,7 +155,7 @@ def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any
 
 nonzero_static = defop(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
-    kernel=nonzero_static_kernel, batch=families.loop, traits=("out_untracked",),
+    kernel=nonzero_static_kernel, batch=families.loop, traits=("out_untracked", "chalf"),
 )
 
 # ---- masked_fill
@@ -227,6 +228,7 @@ masked_fill_tensor = defop(
              value=lambda grad, mask: late.where(mask, grad, 0).sum()),
     jvp=lambda self_t, value_t, mask: self_t.masked_fill(mask, value_t),
     batch=fill_tensor_batch, inplace=fill_tensor_in_place, node="MaskedFillBackward1", out=False, pattern="moves",
+    traits=("chalf",),
 )
 masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
@@ -235,6 +237,7 @@ masked_fill_scalar = defop(
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
     jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=fill_in_place, elementwise=False,
     pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -259,7 +262,7 @@ masked_select = defop(
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),
     jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop,
-    traits=("out_apart", "out_first"), pattern="moves",
+    traits=("out_apart", "out_first", "chalf"), pattern="moves",
 )
 
 
@@ -305,6 +308,7 @@ masked_scatter = defop(
              source=lambda grad, mask, source_sym_sizes: call(masked_scatter_backward, [grad, mask, source_sym_sizes])),
     jvp=lambda self_t, mask, source_t: self_t.masked_scatter(mask, source_t), batch=families.loop,
     inplace=masked_scatter_in_place, pattern="moves",
+    traits=("chalf",),
 )
 masked_scatter_backward = defop(
     "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",

@@ -490,7 +490,7 @@ index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
-    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, traits=("out_apart",), pattern="moves",
+    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, traits=("out_apart", "chalf"), pattern="moves",
 )
 
 
@@ -557,7 +557,7 @@ index_add = defop(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     kernel=index_add_kernel, lower="@index_add",
     vjp=dict(self=lambda grad: grad, source=index_add_source),
-    jvp="linear", batch=along_vector, inplace=True, traits=("apart",), pattern=("scatter", 3, "index_select", (1, 2)),
+    jvp="linear", batch=along_vector, inplace=True, traits=("apart", "chalf"), pattern=("scatter", 3, "index_select", (1, 2)),
 )
 
 
@@ -601,7 +601,7 @@ index_copy = defop(
     kernel=index_copy_kernel, lower="@index_copy",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
     jvp="linear", batch=along_vector, inplace=True, autocast="widest", pattern="moves",
-    traits=("apart", "apart_first", "out_first", "out_after_dim"),
+    traits=("apart", "apart_first", "out_first", "out_after_dim", "chalf"),
 )
 
 
@@ -647,6 +647,7 @@ index_fill_tensor = defop(
              value=lambda grad, dim, index: grad.index_select(dim, late._unique(index)[0]).sum()),
     jvp=lambda self_t, value_t, dim, index: self_t.index_fill(dim, index, value_t),
     batch=along_vector, inplace=True, node="IndexFillBackward1", out=False, pattern="moves",
+    traits=("chalf",),
 )
 index_fill_scalar = defop(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -655,6 +656,7 @@ index_fill_scalar = defop(
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
     batch=along_vector, inplace=index_fill_in_place, pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -746,7 +748,7 @@ take = defop(
     out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
         "out.dtype = {out}",
     kernel=take_kernel, lower="@take",
-    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart",), pattern="moves",
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart", "chalf"), pattern="moves",
 )
 
 

@@ -37,7 +37,7 @@ def check_square(name: str, array: Any, what: str = "A") -> None:
 
 
 def check_floating(name: str, array: Any, low_precision: bool = True) -> None:
-    if array.dtype.kind not in "fcV":
+    if array.dtype.kind not in "fcVW":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {legacy(array)}")
     if not low_precision and array.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {legacy(array)}")

@@ -232,7 +232,7 @@ def eig_kernel(xp: Any, self: Any) -> Any:
 
 
 def check_eig(name: str, self: Any) -> None:
-    if self.dtype.kind not in "fcV":
+    if self.dtype.kind not in "fcVW":
         raise RuntimeError(f"Unknown Complex ScalarType for {legacy(self)}")
     check_square(name, self)
     supported("linalg_eig_out_cpu", self)

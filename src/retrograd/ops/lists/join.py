@@ -87,7 +87,7 @@ def cat_rule(grad: Any, tensors_sym_sizes: Any, tensors_scalar_type: Any, dim: i
         dim = dim % grad.array.ndim
     start = 0
     grads: list[Any] = []
-    if is_ordinary(grad) and not is_watched() and grad.array.dtype.kind != "c":
+    if is_ordinary(grad) and not is_watched() and grad.array.dtype.kind not in "cW":
         before = (slice(None),) * dim
         for sizes, wanted in zip(tensors_sym_sizes, needed, strict=True):
             if is_skipped(sizes):
@@ -134,7 +134,7 @@ cat = defop(
     out="cat",
     kernel=cat_kernel, promote="common", check=proven(refuse_none),
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
-    pattern="moves", traits=("out_first", "out_after_dim"),
+    pattern="moves", traits=("out_first", "out_after_dim", "chalf"),
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
@@ -179,6 +179,7 @@ stack = defop(
     kernel=stack_kernel, promote="common", check=proven(refuse_empty_stack),
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack", autocast="widest",
     pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -247,6 +248,7 @@ block_diagonal = defop(
     "block_diag(Tensor[] tensors) -> Tensor",
     kernel=block_diag_kernel, promote="common",
     vjp=dict(tensors=block_diag_rule), jvp="linear", batch=batch_each, variants="", pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -336,6 +338,7 @@ repeat = defop(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     kernel=repeat_kernel, vjp=dict(self=repeat_rule), jvp="linear", batch=batch_repeat, variants="method", pattern="moves",
     lower="@native.repeat",
+    traits=("chalf",),
 )
 defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False, lower="@native.tile",
       kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]))
@@ -365,6 +368,7 @@ interleave = defop(
     out="aten",
     meta=interleave_meta,
     kernel=interleave_kernel, batch=loop, variants="function",
+    traits=("chalf",),
 )
 
 
@@ -420,6 +424,7 @@ flip = defop(
     out="aten",
     kernel=flip_kernel, lower="@flip",
     vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims", strict=True), pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -478,6 +483,7 @@ roll = defop(
     kernel=roll_kernel, lower="@roll",
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
     jvp="linear", batch=batch_roll, pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -503,6 +509,7 @@ rot90 = defop(
     kernel=rot90_kernel,
     vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
     lower="@native.rot90",
+    traits=("chalf",),
 )
 
 
@@ -524,12 +531,14 @@ tril = defop(
     kernel=triangle("tril", lower_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
     lower="@native.tril",
+    traits=("chalf",),
 )
 triu = defop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
     kernel=triangle("triu", upper_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
     lower="@native.triu",
+    traits=("chalf",),
 )
 
 
@@ -611,6 +620,7 @@ constant_pad_nd = defop(
     kernel=pad_kernel, lower="@constant_pad_nd",
     vjp=dict(self=lambda grad, pad: call(constant_pad_nd, [grad, [-n for n in pad], 0])),
     jvp=lambda self_t, pad: call(constant_pad_nd, [self_t, pad, 0]), batch=batch_front, variants="function", pattern="moves",
+    traits=("chalf",),
 )
 
 

@@ -162,6 +162,7 @@ clone = defop(
     out="aten",
     kernel=clone_kernel,
     vjp=dict(self=lambda grad: grad), jvp="linear", batch=clone_examples, lower="@clone", pattern="elements",
+    traits=("chalf",),
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",
@@ -192,7 +193,7 @@ to_copy = defop(
         copied(self, dtype, format_strides(self, memory_format)),
     vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
     jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function", pattern="elements",
-    traits=("casts",), lower="@to_copy",
+    traits=("casts", "chalf"), lower="@to_copy",
 )
 
 
@@ -294,13 +295,13 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
-    lower="@copy_", traits=("guarded", "casts"),
+    lower="@copy_", traits=("guarded", "casts", "chalf"),
 )
 
 
 def real_if(grad: Any, dtype: Any) -> Any:
     """The real part of a complex gradient for a real tensor."""
-    return late.real(grad) if grad.array.dtype.kind == "c" and not dtype.is_complex else grad
+    return late.real(grad) if grad.array.dtype.kind in "cW" and not dtype.is_complex else grad
 
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
@@ -484,7 +485,7 @@ def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.{dict(strided='', sparse_coo='sparse.').get(kind, 'sparse_csr.')}{self.dtype.legacy}Tensor"
     if isinstance(dtype, str):
         legacy = dtype.rpartition(".")[2].removesuffix("Tensor")
-        found = [d for d in dtypes.ALL if d.legacy == legacy]
+        found = [d for d in (*dtypes.ALL, dtypes.complex32) if d.legacy == legacy]
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found[0]
@@ -497,7 +498,8 @@ for public, function in dict(
     cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
     sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
     char=by_dtype("int8"), byte=by_dtype("uint8"),
-    **{n: by_dtype(n) for n in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble")},
+    **{n: by_dtype(n) for n in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble",
+                                "chalf")},
 ).items():
     expose(function, name=public, plain=False)
 FUNCTIONS_BY_NAME["sum_to_size"] = sum_to_size

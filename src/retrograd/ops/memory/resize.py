@@ -80,30 +80,35 @@ fill_tensor_ = defop(
     kernel=write_tensor,
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
     jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False,
+    traits=("chalf",),
 )
 fill_scalar_ = defop(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
     kernel=write_number,
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward2",
     lower="@fill_", out=False,
+    traits=("chalf",),
 )
 fill_tensor = defop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
     jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function", pattern="elements",
+    traits=("chalf",),
 )
 fill_scalar = defop(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
     kernel=lambda xp, self, value: filled(like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward0",
     lower="@fill", out=False, variants="function", pattern="constant",
+    traits=("chalf",),
 )
 zero_ = defop(
     "zero_(Tensor(a!) self) -> Tensor(a!)",
     kernel=write_zero,
     vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0",
     lower="@zero_", out=False,
+    traits=("chalf",),
 )
 
 

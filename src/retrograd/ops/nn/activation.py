@@ -96,7 +96,7 @@ def threshold_backward_kernel(xp: Any, grad_output: Any, self: Any, threshold: A
 def check_relu(self: Any) -> None:
     if self.array.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if self.array.dtype.kind == "c":
+    if self.array.dtype.kind in "cW":
         raise NotImplementedError(COMPLEX_CLAMP)
 
 

@@ -243,7 +243,7 @@ def check_settings(input: Any, weight: Any, bias: Any, stride: Any, padding: Any
     if input.dtype is not weight.dtype:
         if input.array.dtype.kind == "b":
             check_kernel(input, dilation, transposed, False)
-        if input.array.dtype.kind == "c" != weight.array.dtype.kind:
+        if input.array.dtype.kind in "cW" and weight.array.dtype.kind not in "cW":
             raise RuntimeError(f"Input type (CPU{input.dtype.legacy}Type) and weight type (torch.{weight.dtype.legacy}Tensor) "
                                "should be the same")
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
@@ -297,7 +297,8 @@ def check_plain(sizes: Any, kernel: Any, bias: Any, stride: Any, padding: Any, d
 
 
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bool": "bool", "int32": "int",
+           "complex64": "c10::complex<float>", "complex32": "c10::complex<c10::Half>",
+           "complex128": "c10::complex<double>", "bool": "bool", "int32": "int",
            "int16": "short", "int8": "signed char", "uint8": "unsigned char"}
 
 
@@ -432,11 +433,11 @@ convolution_backward = defop(
 
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; a complex one uses three real ones."""
-    if input.array.dtype.kind == "c" and weight.dtype is not input.dtype:
+    if input.array.dtype.kind in "cW" and weight.dtype is not input.dtype:
         words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
                  for t in (input, weight)]
         raise RuntimeError(f"Input type ({words[0]}) and weight type ({words[1]}) should be the same")
-    if input.array.dtype.kind != "c" or weight.array.dtype.kind != "c":
+    if input.array.dtype.kind not in "cW" or weight.array.dtype.kind not in "cW":
         return call(convolution, [input, weight, bias, *settings])
     if bias is not None and not bias.is_complex():
         words = [C_NAMES[t.dtype.name] if not settings[3] else name.format(t.dtype.legacy)

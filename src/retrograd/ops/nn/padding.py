@@ -94,7 +94,7 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
         return made
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any, padding: Any) -> Any:
-        if grad_output.dtype.kind not in "fVc":
+        if grad_output.dtype.kind not in "fVcW":
             raise unsupported(f"{name}_backward", grad_output.dtype)
         check_padding(self.shape, padding, rank, is_mirror)
         result = grad_output

@@ -292,22 +292,22 @@ any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_a
 BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel, batch=along_dim,
-    lower="any(self)", traits=("out_first",))
+    lower="any(self)", traits=("out_first", "chalf"))
 any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
                 kernel=lambda xp, self: any_kernel(xp, self, None, False),
-             batch=flattened(any_dim), lower="any(self)", traits=("out_first",))
+             batch=flattened(any_dim), lower="any(self)", traits=("out_first", "chalf"))
 any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel,
-                 batch=logical_batch, lower="any(self)", traits=("out_first",))
+                 batch=logical_batch, lower="any(self)", traits=("out_first", "chalf"))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
-    lower="all(self)", traits=("out_first",))
+    lower="all(self)", traits=("out_first", "chalf"))
 all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
-             batch=flattened(all_dim), lower="all(self)", traits=("out_first",))
+             batch=flattened(all_dim), lower="all(self)", traits=("out_first", "chalf"))
 all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel,
-                 batch=logical_batch, lower="all(self)", traits=("out_first",))
+                 batch=logical_batch, lower="all(self)", traits=("out_first", "chalf"))
 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
@@ -554,6 +554,7 @@ vector_norm = defop(
            "ord=1e999": "max(abs(self) * 1.0)", "ord=-1e999": "min(abs(self) * 1.0)",
            "": "pow(sum(pow(abs(self), ord) + 0 * ord), 1 / ord if ord == ord else 1)"},
     pattern="dims",
+    traits=("chalf",),
 )
 
 
@@ -587,6 +588,7 @@ norm_dims = defop(
     kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
     variants="",
     lower=NORMS, pattern="dims",
+    traits=("chalf",),
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
@@ -594,6 +596,7 @@ norm_scalar = defop(
     kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
     lower=NORMS, pattern="dims",
+    traits=("chalf",),
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
@@ -602,6 +605,7 @@ norm_dims_dtype = defop(
     vjp=dict(self=lambda grad, self, p, result, dim, keepdim:
              norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
     jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="", pattern="dims",
+    traits=("chalf",),
 )
 norm_dtype = defop(
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
@@ -611,6 +615,7 @@ norm_dtype = defop(
     jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims_dtype, [args[0], args[1], (), False, args[2]], dims, size),
     node="NormBackward2", variants="", pattern="dims",
+    traits=("chalf",),
 )
 
 

@@ -18,7 +18,8 @@ from retrograd.ops.shared import families
 from retrograd.ops.shared.families import conj, number_like
 
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
+           "complex64": "c10::complex<float>", "complex32": "c10::complex<c10::Half>",
+           "complex128": "c10::complex<double>", "uint8": "unsigned char",
            "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
            "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
 
@@ -65,7 +66,7 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
 def no_complex_gradient(name: str) -> Any:
     """A check for an op that computes with complex numbers but has no derivative for them."""
     def check(self: Any, *args: Any) -> None:
-        if self.array.dtype.kind == "c" and grad_enabled() and wants_grad(self):
+        if self.array.dtype.kind in "cW" and grad_enabled() and wants_grad(self):
             raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
     return check
 
@@ -105,13 +106,14 @@ check_sub.refused_kinds = "b"  # type: ignore[attr-defined]
 
 add_scalar = scalar_row(
     "add", lambda xp, self, other, alpha: xp.add(self, number_like(xp, self, other * alpha)), lambda grad: grad,
-    promote="common", lower="self + alpha * other")
+    promote="common", lower="self + alpha * other", traits=("chalf",))
 sub_scalar = scalar_row(
     "sub", lambda xp, self, other, alpha: xp.subtract(self, number_like(xp, self, other * alpha)), lambda grad: grad,
-    promote="common", check=check_sub, lower="self - alpha * other")
+    promote="common", check=check_sub, lower="self - alpha * other", traits=("chalf",))
 mul_scalar = scalar_row(
     "mul", lambda xp, self, other: xp.multiply(self, number_like(xp, self, other)),
-    lambda grad, other: times(grad, conj(other)), promote="common", widen=True, exact=True, lower="self * other")
+    lambda grad, other: times(grad, conj(other)), promote="common", widen=True, exact=True, lower="self * other",
+    traits=("chalf",))
 div_scalar = scalar_row(
     "div", lambda xp, self, other: xp.true_divide(self, number_like(xp, self, other)),
     lambda grad, other: over(grad, conj(other)), promote="float", widen=True, exact=True, lower="self / other")

@@ -17,7 +17,7 @@ from retrograd.ops.create.factories import OPTIONS, default, public
 def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> Any:
     """The window of `length` points; a periodic one is a symmetric one with its last point left off."""
     dtype = dtype or default()
-    if dtype.kind not in "fcV":
+    if dtype.kind not in "fcVW":
         found = INTEGERS[dtypes.BY_NUMPY[dtype].name]
         raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={found}"
                            ", device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "

@@ -22,6 +22,14 @@ PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 WHOLES = {part: whole for whole, part in PARTS.items()}
 
 
+def tell_complex_half(found: Any) -> None:
+    PARTS[found] = dtypes.float16.numpy
+    WHOLES[dtypes.float16.numpy] = found
+
+
+dtypes.tell_complex32(tell_complex_half)
+
+
 def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]).contiguous()), 0
 
@@ -40,8 +48,8 @@ def real_pairs(xp: Any, self: Any) -> Any:
 
 
 def complex_pairs(xp: Any, self: Any) -> Any:
-    whole = WHOLES.get(self.dtype)
-    if whole is None and self.dtype.char != "e":
+    whole = dtypes.complex32.numpy if self.dtype.char == "e" else WHOLES.get(self.dtype)
+    if whole is None:
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
                            f"scalar type: {dtypes.BY_NUMPY[self.dtype].legacy}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
@@ -55,9 +63,6 @@ def complex_pairs(xp: Any, self: Any) -> Any:
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    if whole is None:
-        raise RuntimeError("view_as_complex is only supported for float and double tensors here, but got a tensor of scalar "
-                           "type: Half")
     return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]])
 
 
@@ -97,9 +102,9 @@ neg_view = defop(
 @expose
 def conj(input: Any) -> Any:
     """A lazily conjugated view; the tensor itself if it is real."""
-    if input._flags & FLAG_SPARSE and input.array.dtype.kind == "c":
+    if input._flags & FLAG_SPARSE and input.array.dtype.kind in "cW":
         return late.conj_physical(input)
-    return call(lazy_conj, [input]) if input.array.dtype.kind == "c" else input
+    return call(lazy_conj, [input]) if input.array.dtype.kind in "cW" else input
 
 
 @expose
@@ -134,22 +139,22 @@ physical = defop(
     "_conj_physical(Tensor self) -> Tensor",
     kernel=conj_kernel,
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, variants="", pattern="elements",
-)
+    traits=("chalf",))
 physical_inplace = defop(
     "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
     kernel=lambda xp, self: conj_kernel(xp, self) if self.dtype.kind != "c" or is_shared(self) else xp.conjugate(self, self),
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
-)
+    traits=("chalf",))
 defop("conj_physical(Tensor self) -> Tensor",
       out="found", composite=True,
-      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind == "c" else self, traits=("out_untracked",))
+      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind in "cW" else self, traits=("out_untracked",))
 
 
 # ---- parts
 @expose(method=False)
 def real(input: Any) -> Any:
     """The real part as a view; the tensor itself if it is real."""
-    if input.array.dtype.kind != "c":
+    if input.array.dtype.kind not in "cW":
         return input
     pairs = call(view_as_real, [call(lazy_conj, [input]) if input._flags & FLAG_CONJ else input])
     return call(select, [pairs, pairs.array.ndim - 1, 0])
@@ -158,7 +163,7 @@ def real(input: Any) -> Any:
 @expose(method=False)
 def imag(input: Any) -> Any:
     """The imaginary part as a view."""
-    if input.array.dtype.kind != "c":
+    if input.array.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input._flags & FLAG_CONJ:
         pairs = call(neg_view, [call(view_as_real, [call(lazy_conj, [input])])])
@@ -179,8 +184,6 @@ def check_parts(first: Any, second: Any) -> None:
     problem = broadcast_problem(first.shape, second.shape)
     if problem is not None:
         raise RuntimeError(problem)
-    if names[0] == "Half":
-        raise RuntimeError("complex tensors of half precision are not supported")
 
 
 def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
@@ -188,6 +191,8 @@ def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
     if done is not None:
         return done
     check_parts(real, imag)
+    if real.dtype.char == "e":
+        return complex_kernel(xp, real.astype(xp.float32), imag.astype(xp.float32)).astype(dtypes.complex32.numpy)
     made = real.astype(WHOLES[real.dtype]) + lean.zeros_like(imag)
     made = xp.array(made)
     made.imag = imag

@@ -142,6 +142,7 @@ reshape_alias = defop(
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=lambda op, args, dims, size: (move_to_front(args[0], dims[0]).reshape((size, *args[1])), 0),
     variants="function",
+    traits=("chalf",),
 )
 reshape_copy = defop(
     "_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
@@ -149,6 +150,7 @@ reshape_copy = defop(
     meta=lambda xp, self, size: contiguous_array(geometry.infer_size(size, self.size), self.dtype),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_sizes, variants="", out=False, pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -465,7 +467,7 @@ def matrix_transpose(self: Any, what: str) -> Any:
 
 def conjugate_transpose(self: Any, what: str) -> Any:
     moved = matrix_transpose(self, what)
-    return late.conj(moved) if moved.array.dtype.kind == "c" else moved
+    return late.conj(moved) if moved.array.dtype.kind in "cW" else moved
 
 
 defop("adjoint(Tensor(a) self) -> Tensor(a)", composite=True, out=False,

@@ -75,6 +75,7 @@ select_backward = defop(
         input_sizes, grad_output.dtype, lambda made: select_kernel(xp, made, dim, index), grad_output),
     vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)),
     jvp="linear", batch=batch_into("dim"), node="SelectBackwardBackward0", variants="", pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -106,6 +107,7 @@ slice_backward = defop(
         input_sizes, grad_output.dtype, lambda made: slice_kernel(xp, made, dim, start, end, step), grad_output),
     vjp=dict(grad_output=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp="linear", batch=batch_into("dim"), node="SliceBackwardBackward0", variants="", pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -155,6 +157,7 @@ narrow_copy = defop(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
     kernel=narrow_copy_kernel, vjp=dict(self=narrow_copy_gradient),
     jvp="linear", batch=shift_dims("dim"), pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -183,6 +186,7 @@ diagonal_backward = defop(
         input_sizes, grad_output.dtype, lambda made: diagonal_kernel(xp, made, offset, dim1, dim2), grad_output),
     vjp=dict(grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp="linear", batch=batch_into("dim1", "dim2"), node="DiagonalBackwardBackward0", variants="", pattern="moves",
+    traits=("chalf",),
 )
 defop("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)", composite=True, out=False,
       kernel=lambda A, offset, dim1, dim2: call(diagonal, [A, offset, dim1, dim2]), variants="")
@@ -209,6 +213,7 @@ diag_embed = defop(
     kernel=diag_embed_kernel, lower="@diag_embed",
     vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp="linear", batch=batch_diag_embed, pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -272,6 +277,7 @@ unfold_backward = defop(
     vjp=dict(grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step)),
     jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="",
     pattern=("scatter", 0, "unfold", (2, 3, 4), 1),
+    traits=("chalf",),
 )
 
 
@@ -375,11 +381,13 @@ unsafe_split = defop(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim", strict=True),
     lower="@split", out=False, pattern="moves",
+    traits=("chalf",),
 )
 unsafe_split_with_sizes = defop(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim", strict=True),
     lower="@split_with_sizes", out=False, pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -542,6 +550,7 @@ select_scatter = defop(
              src=lambda grad, dim, index: grad.select(dim, index)),
     jvp=lambda self_t, src_t, dim, index: self_t.select_scatter(src_t, dim, index), batch=batch_scatter("dim"),
     real_only=True, pattern="moves",
+    traits=("chalf",),
 )
 slice_scatter = defop(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
@@ -552,7 +561,7 @@ slice_scatter = defop(
         zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
-    batch=batch_scatter("dim"), real_only=True, pattern="moves", traits=("out_untracked",),
+    batch=batch_scatter("dim"), real_only=True, pattern="moves", traits=("out_untracked", "chalf"),
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
@@ -565,6 +574,7 @@ diagonal_scatter = defop(
              src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp=lambda self_t, src_t, offset, dim1, dim2: self_t.diagonal_scatter(src_t, offset, dim1, dim2),
     batch=batch_scatter("dim1", "dim2"), pattern="moves",
+    traits=("chalf",),
 )
 
 
@@ -612,6 +622,7 @@ as_strided_scatter = defop(
     jvp=lambda self_t, src_t, size, stride, storage_offset:
         self_t.as_strided_scatter(src_t, size, stride, storage_offset),
     batch=batch_as_strided_scatter, pattern="moves",
+    traits=("chalf",),
 )
 
 
