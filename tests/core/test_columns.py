@@ -11,7 +11,7 @@ from retrograd.ops.load import import_all
 
 TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
           "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked",
-          "out_first", "out_after_dim"}
+          "out_first", "out_after_dim", "chalf", "as_is"}
 PATTERNS = {None, "constant", "first", "elements", "moves", "choices", "dims", "last", "product", "scatter", "convolution"}
 aten = torch.ops.aten
 

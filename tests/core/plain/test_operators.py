@@ -213,6 +213,10 @@ def test_mixed_dtypes(name: str, first: str) -> None:
         a = torch.ones(3, dtype=getattr(torch, first))
         b = torch.ones(3, dtype=getattr(torch, second))
         same(run(a, b), dispatcher.binary(op(), a, b))
+        if (name, first, second) == ("div", "float16", "complex64"):         # PyTorch has no quotients of complex32
+            with pytest.raises(NotImplementedError, match="div_cpu"):
+                run(a, b[0])
+            continue
         same(run(a, b[0]), dispatcher.binary(op(), a, b[0]))
 
 
