@@ -35,8 +35,6 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"^_linalg_(slog)?det\.default (value|batched)", "which of A and its transpose was factorized"),
     (r"^(_?linalg_(svd|eigh?)|svd)\.default batched", "signs are up to LAPACK"),
     (r"pool2d\.default words", "kernels for channels last have names of their own"),
-    (r"^(complex|view_as_complex(_copy)?)\.default error as float16|^rsub\.Scalar (dtype|value) as float16",
-     "there are no complex numbers of half precision"),
     (r"^(_foreach_powsum\.Scalar|_scaled_dot_product_flash_attention_for_cpu_backward\.default|_safe_softmax\.default"
      r"|_segment_reduce_backward\.default|affine_grid_generator_backward\.default|rrelu_with_noise_backward\.default"
      r"|(gru|lstm)_cell\.default|_unsafe_masked_index(_put_accumulate)?\.default|mkldnn_rnn_layer(_backward)?\.default) error",
