@@ -349,7 +349,7 @@ def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
 def run_inplace(op: OpDef, args: Any, tangents: Any, autograd: Call) -> Any:
     """Run an in-place op and write the tangent of its target in place too."""
     target, own = args[0], tangents[0]
-    if target.array.dtype.kind not in "fcV":          # no tangent
+    if target.array.dtype.kind not in "fcVW":          # no tangent
         return autograd(op, args)
     aliased = own is None and target._counter is not None
     if op.jvp == "linear":
