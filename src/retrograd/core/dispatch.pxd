@@ -6,7 +6,7 @@ from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.quick cimport passes, quick_result, tensors_of, write_quick
-from retrograd.core.record cimport OpNode, record, record_short, save_results
+from retrograd.core.record cimport OpNode, finish, record, record_short, save_results
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
 from retrograd.core.views cimport mark_view

@@ -286,12 +286,16 @@ def set_history(t: Tensor, node: Any, nr: int) -> None:
 def describe_outputs(node: Node, outputs: Any) -> None:
     """Set the shapes and dtypes of the outputs of `node` (None where an output is not a tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
-        array = outputs[0].array
+        array = outputs[0].array              # whose class may have a shape of its own (see nested/parts.py)
         node._shape_, node._dtype_ = array.shape, array.dtype
-    else:
-        node._count_ = len(outputs)
-        node._shape_ = tuple([None if t is None else t.array.shape for t in outputs])
-        node._dtype_ = tuple([None if t is None else t.array.dtype for t in outputs])
+        return
+    shapes: list[Any] = [None] * len(outputs)
+    types: list[Any] = [None] * len(outputs)
+    for nr in range(len(outputs)):
+        if outputs[nr] is not None:
+            array = outputs[nr].array
+            shapes[nr], types[nr] = array.shape, array.dtype
+    node._count_, node._shape_, node._dtype_ = len(outputs), tuple(shapes), tuple(types)
 
 
 # ---- hooks on nodes; hooks.py and the engine run them

@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.arrays cimport ndarray as Array
-from retrograd.core.graph cimport Node, Sequence, edge_from
+from retrograd.core.graph cimport Node, Sequence, describe_outputs, edge_from
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.recipe cimport Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
@@ -10,6 +10,7 @@ from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor
 
 cdef Switches switches
+cdef object FLOAT32, FLOAT64
 cdef Sequence sequence
 cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLOCKSIZE, ATTR, GRAD, GRADS, NEEDED, SAVED
 
@@ -28,7 +29,9 @@ cpdef record_short(OpDef op, Tensor a, b, int mask)
 cpdef record(OpDef op, args, int mask, bint inplace)
 @cython.locals(plan=Plan, source=Tensor, inputs=list, nexts=list, attrs=list, i=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
 cdef record_lists(OpDef op, args, OpNode node)
-@cython.locals(plan=Plan)
+@cython.locals(t=Tensor, shown=list, nr=Py_ssize_t)
+cpdef finish(OpDef op, Node node, int mask, outputs)
+@cython.locals(plan=Plan, slot=int, nr=int)
 cpdef save_results(OpDef op, Node node, int mask, outputs)
 @cython.locals(t=Tensor, array=Array)
 cpdef attribute_value(int kind, value, int extra)

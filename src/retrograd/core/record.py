@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, describe_outputs, edge_from, sequence, set_history
+from retrograd.core.graph import Node, describe_outputs, edge_from, sequence
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.origin import remember
@@ -49,6 +49,7 @@ from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Size, Tensor, wrap
 
 ndarray = np.ndarray
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class OpNode(Node):
@@ -472,19 +473,28 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
 
 
 def finish(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
-    """Set the history of the outputs and save those that the rules use."""
-    shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
-             for nr, t in enumerate(outputs)]
-    if op.real_only and any([t is not None and t.array.dtype.kind in "cW" for t in shown]):
-        raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
-    if len(outputs) == 1 and shown[0] is None:
+    """Give the outputs their history and save those that the rules use."""
+    shown: list[Any] = [None] * len(outputs)
+    for nr in range(len(outputs)):
+        if outputs[nr] is not None:
+            t = outputs[nr]
+            dtype = t.array.dtype
+            if (dtype is FLOAT32 or dtype is FLOAT64 or BY_NUMPY[dtype].category >= 2) and (
+                    not op.constant or nr not in op.constant):
+                if op.real_only and dtype.kind in "cW":
+                    raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
+                shown[nr] = t
+    if len(shown) == 1 and shown[0] is None:
         dropped(op, outputs[0].array)
-    while len(shown) > 1 and shown[-1] is None and outputs[len(shown) - 1] is not None:      # it never gets a gradient
+    while len(shown) > 1 and shown[-1] is None and outputs[len(shown) - 1] is not None:      # never receives a gradient
         shown.pop()
     describe_outputs(node, shown)
-    for nr, t in enumerate(shown):
-        if t is not None:
-            set_history(t, node, nr)
+    for nr in range(len(shown)):
+        if shown[nr] is not None:
+            t = shown[nr]
+            t._node = node
+            t._nr = nr
+            t._requires = True
     save_results(op, node, mask, outputs)
 
 
