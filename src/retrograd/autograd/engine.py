@@ -336,7 +336,7 @@ def has_tensor_hooks(node: Any) -> bool:
     return node._hooks_ is not None
 
 
-def run_accumulator(task: Any, node: Node, grads: Any) -> None:
+def run_accumulator(task: Any, node: AccumulateGrad, grads: Any) -> None:
     """Run an accumulator with hooks, or while a mode or profiler is active."""
     given = grads
     grads = run_pre_hooks(node, grads)

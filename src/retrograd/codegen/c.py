@@ -31,6 +31,7 @@ def expression(e: Any, c: str) -> str:
         known = {} if getattr(e, "is_argument", False) else {"inf": "((T)INF)", "nan": "((T)__builtin_nan(\"\"))"}
         return known.get(e.id, f"v_{e.id}")
     if isinstance(e, ast.Subscript):
+        assert isinstance(e.value, ast.Name) and isinstance(e.slice, ast.Name)
         return f"v_{e.value.id}_at_{e.slice.id}"
     if isinstance(e, ast.UnaryOp):
         sign = {ast.USub: "-", ast.Not: "!", ast.Invert: "~"}[type(e.op)]
@@ -117,7 +118,7 @@ def rare_branch(p: Program, c: str) -> tuple[str, str] | None:
 def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
     """Whether arguments of sin, cos, tan or fmod are too large for the vector functions; the C library's are called then."""
     found = []
-    for n in (n for _, e in steps for n in ast.walk(e) if called(n) in FAR):
+    for n in (n for _, e in steps for n in ast.walk(e) if isinstance(n, ast.Call) and called(n) in FAR):
         if called(n) != "fmod":
             found.append(f"!(abs_{c}({expression(n.args[0], c)}) < (T)TRIG_LIMIT)")
         elif c == "f":
@@ -131,7 +132,8 @@ def pointwise(p: Program, c: str) -> str:
     emit = out.append
     emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num) {{")
     # a loop-invariant exponent keeps gcc from vectorising the loop: read it from memory like the other operands
-    powers = {a.id for _, e in p.steps for n in ast.walk(e) if called(n) == "pow" for a in n.args if isinstance(a, ast.Name)}
+    powers = {a.id for _, e in p.steps for n in ast.walk(e)
+              if isinstance(n, ast.Call) and called(n) == "pow" for a in n.args if isinstance(a, ast.Name)}
     powers &= set(p.numbers) if c == "f" else set()
     lines = number_lines(p, c)
     for n in powers:
@@ -351,7 +353,7 @@ def row(p: Program, c: str) -> str:
         if k == "row":
             emit(f"  {{ const T w = v_{last[o]}; pack_{c}(&w, p[{where[o]}], sizeof(T), t[{where[o]}], 1); }}")
     emit("}")
-    p.kept = max(getattr(p, "kept", 0), len(kept))
+    p.kept = max(p.kept, len(kept))
     return "\n".join(out)
 
 

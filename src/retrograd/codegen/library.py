@@ -62,7 +62,7 @@ def instruction_set() -> str:
 def loops() -> Any:
     """The extension with the kernels of eager ops, None in the plain core."""
     try:
-        from retrograd.core import _loops
+        from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
     except ImportError:
         return None
     return _loops

@@ -130,6 +130,7 @@ class Program:
         self.inputs = list(kinds)
         self.numbers = numbers
         self.steps: list[tuple[str, Any]] = []
+        self.kept = 0                             # values that its C function buffers, set by c.row
         self.sinks: dict[str, str] = {}                # output summed over the rows -> the summed value
         head, arrow, body = text.partition("|")
         self.family = "row" if "->" in head and arrow else "point"
@@ -164,11 +165,10 @@ class Program:
         if len(reductions) > 1:
             raise SyntaxError(f"{self.name}: several reductions need a row text")
         parts = self.steps = [("out", inlined(parts))]
-        reductions = [c for c in ast.walk(parts[0][1]) if is_reduction(c)]
+        inner = next(c for c in ast.walk(parts[0][1]) if isinstance(c, ast.Call) and is_reduction(c))
         self.family = "reduce"
-        self.reducer = called(reductions[0])
-        self.term = reductions[0].args[0]
-        inner = reductions[0]
+        self.reducer = called(inner)
+        self.term: Any = inner.args[0]
 
         class Take(ast.NodeTransformer):
             def visit_Call(self, node: ast.Call) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 native: Any = None
 try:
-    from retrograd.core import _native
+    from retrograd.core import _native  # type: ignore[attr-defined, unused-ignore]
     native = _native
 except ImportError:     # not built, or RETROGRAD_PLAIN hides it
     pass

@@ -301,7 +301,7 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
             raise TypeError(words) from None
     function.__name__ = function.__qualname__ = public
     function.__doc__, function.__module__ = documented.__doc__, module
-    function.__wrapped__ = documented
+    function.__wrapped__ = documented  # type: ignore[attr-defined]
     return function
 
 

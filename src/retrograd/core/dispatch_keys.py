@@ -117,7 +117,7 @@ class DispatchKeySet:
 LOCAL = LocalKeys()
 
 
-def keys_of(tensor: Tensor) -> DispatchKeySet:
+def keys_of(tensor: Any) -> DispatchKeySet:
     """The dispatch keys of a tensor."""
     flags = tensor._flags
     kind = "Sparse" if flags & FLAG_SPARSE else ""
@@ -129,7 +129,8 @@ def keys_of(tensor: Tensor) -> DispatchKeySet:
         names += ["ADInplaceOrView", f"Autograd{backend}"]
     names += [f"Autocast{backend}"] if backend == "CPU" else []
     names += [name for flag, name in ((FLAG_CONJ, "Conjugate"), (FLAG_NEG, "Negative")) if flags & flag]
-    if flags & FLAG_SUBCLASS and type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+    plain: Any = Tensor
+    if flags & FLAG_SUBCLASS and type(tensor).__torch_dispatch__ is not plain.__torch_dispatch__:
         names += ["Python", "PythonTLSSnapshot"]
     if flags & FLAG_WRAPPER:
         names = ["FuncTorchBatched" if hasattr(tensor._extra.batch, "dim") else "FuncTorchGradWrapper"]

@@ -16,7 +16,7 @@ products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
 probe: Any = None         # kernels that are functions of other libraries
 try:
-    from retrograd.core import _kernels
+    from retrograd.core import _kernels  # type: ignore[attr-defined, unused-ignore]
     products = _kernels
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass
@@ -26,7 +26,7 @@ try:
 except ImportError:
     pass
 try:
-    from retrograd.core import probe  # type: ignore[no-redef, unused-ignore]
+    from retrograd.core import probe  # type: ignore[attr-defined, no-redef, unused-ignore]
 except ImportError:
     pass
 

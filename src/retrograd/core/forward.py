@@ -20,8 +20,8 @@ import numpy as np
 from retrograd.core import storage
 from retrograd.core.graph import Node, edge_of
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
-from retrograd.core.recipe import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, SAVED, SIZES, STRIDES, VALUE
+from retrograd.core.opdef import OpDef
+from retrograd.core.recipe import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
 from retrograd.core.state import add_slow_path, grad_enabled, tls
 from retrograd.core.tensor import (
@@ -540,7 +540,7 @@ def fact(kind: int, value: Any, extra: int) -> Any:
     return strides if kind == STRIDES else (value.array.shape, strides, storage.offset_of(value.array))
 
 
-def conjugate(t: Tensor) -> Any:
+def conjugate(t: Any) -> Any:
     return t.conj() if t.array.dtype.kind in "cW" else t
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from retrograd.core import convert
 from retrograd.core.arguments import type_name
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.core.tensor import FLAG_WRAPPER
 
 Step = tuple[Any, ...]
 
@@ -133,7 +133,7 @@ class _Parser:
         self.tensors[self.dim] = as_index_tensor(np.zeros(1 if value else 0, dtype=np.int64))
         self.dim += 1
 
-    def add_tensor(self, tensor: Tensor) -> None:
+    def add_tensor(self, tensor: Any) -> None:
         dtype = tensor.dtype.name
         rank = len(tensor.shape)
         if rank == 0 and dtype in _MASK_DTYPES:

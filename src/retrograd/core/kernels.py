@@ -23,7 +23,7 @@ from retrograd.core.tensor import Tensor, new_tensor
 
 probe: Any
 try:
-    from retrograd.core import probe  # type: ignore[no-redef, unused-ignore]
+    from retrograd.core import probe  # type: ignore[attr-defined, no-redef, unused-ignore]
 except ImportError:                 # nothing is compiled
     probe = None
 

@@ -441,8 +441,8 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
                 values = as_sequence(cls, values, count)
             return tuple.__new__(cls, values)
         made.__new__ = staticmethod(make)  # type: ignore[method-assign, assignment]
-        made.n_fields = made.n_sequence_fields = count
-        made.n_unnamed_fields = 0
+        made.n_fields = made.n_sequence_fields = count  # type: ignore[attr-defined]
+        made.n_unnamed_fields = 0  # type: ignore[attr-defined]
         made.__repr__ = show_result  # type: ignore[method-assign]
         RESULT_TYPES[key] = made
     return RESULT_TYPES[key]

@@ -75,7 +75,7 @@ def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
     error = RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                          "the arguments requires grad.")
     if function.composite and not untracked:
-        result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])
+        result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])  # type: ignore[attr-defined]
         if ": " in function.out:
             hooks.check_out_dtype(rule_of(function, 0), result.dtype, outs[0].dtype, "out")
     raise error

@@ -74,7 +74,7 @@ def has_kernel(op: OpDef, key: Any) -> bool:
 
 def has_any_kernel(op: OpDef, keys: Any) -> bool:
     """Whether the op has a kernel of its own for one of the dispatch keys."""
-    return any([op.has_kernel_for_dispatch_key(key) for key in keys])
+    return any([op.has_kernel_for_dispatch_key(key) for key in keys])  # type: ignore[attr-defined]  # set below
 
 
 put_into(OpDef, {

@@ -14,7 +14,7 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
+from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.recipe import (
     ATTR,
@@ -26,6 +26,7 @@ from retrograd.core.recipe import (
     LAYOUT,
     NDIM,
     NEEDED,
+    NOT_IMPLEMENTED,
     NUMEL,
     SAVED,
     SHAPE,

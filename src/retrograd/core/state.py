@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 thread_flags: Any
 try:
-    from retrograd.core import thread_flags  # type: ignore[no-redef, unused-ignore]
+    from retrograd.core import thread_flags  # type: ignore[attr-defined, no-redef, unused-ignore]
 except ImportError:                 # nothing is compiled
     thread_flags = None
 

@@ -20,7 +20,7 @@ from retrograd.core.shared_memory import descriptor_of, new_shared
 
 compiled: Any = None
 try:
-    from retrograd.core import _kernels
+    from retrograd.core import _kernels  # type: ignore[attr-defined, unused-ignore]
     compiled = _kernels
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass

@@ -152,7 +152,7 @@ def converted(result: Any, cls: Any) -> Any:
 
 def nowrap_functions() -> set[Any]:
     """The functions whose results are not converted to the subclass."""
-    return {Tensor._base.__get__, Tensor.grad.__get__}
+    return {Tensor._base.__get__, Tensor.grad.__get__}  # type: ignore[attr-defined]
 
 
 def resolve_name(function: Any) -> str:

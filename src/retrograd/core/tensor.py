@@ -513,7 +513,7 @@ def asked(t: Any, name: str, get: Any) -> Any:
 FACTS = {"shape": "size", "ndim": "dim"}        # the property requested from the class when these are read
 
 
-def shape_of(t: Tensor) -> Any:
+def shape_of(t: Any) -> Any:
     if t._flags & FLAG_SPARSE and t.is_nested:     # a property installed by `methods`
         return hooks.nested_shape(t)
     return Size(t.array.shape)

@@ -70,7 +70,7 @@ class Window:
         self.size, self.stride = t.array.shape, strides_of(t.array)
         self.offset = 0 if 0 in self.size else offset_of(t.array) - offset_of(base.array)
 
-    def __call__(self, t: Tensor) -> Any:
+    def __call__(self, t: Any) -> Any:
         return t.as_strided(self.size, self.stride, self.offset + t.storage_offset())
 
 
@@ -354,7 +354,7 @@ class CopySlices(Node):
                 results[i] = g
         if results[0] is not None:
             if type(results[0]) is not Tensor or results[0]._flags:
-                part_tensor = new_tensor(part)
+                part_tensor: Any = new_tensor(part)
                 part_tensor.copy_(results[0])
             else:
                 part[...] = results[0].array

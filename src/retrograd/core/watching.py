@@ -67,7 +67,7 @@ def seen_method(name: str, method: Any) -> Any:
         return method(self, *args, **kwargs)
     seen.__name__ = seen.__qualname__ = name
     seen.__module__, seen.__doc__ = "torch", method.__doc__
-    seen.__wrapped__ = method
+    seen.__wrapped__ = method  # type: ignore[attr-defined]
     return seen
 
 

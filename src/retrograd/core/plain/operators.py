@@ -420,7 +420,8 @@ def straight_to(name: str) -> Any:
 
     space["first_call"] = first_call
     function = FunctionType(STUB.__code__, space, name)
-    function.__qualname__, function.__wrapped__ = f"Tensor.{name}", getattr(Tensor, name)
+    function.__qualname__ = f"Tensor.{name}"
+    function.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]
     return function
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.modes import pop_mode, push_mode
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
+from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
-from retrograd.core.recipe import ATTR, GRAD, SAVED, VALUE
+from retrograd.core.recipe import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, VALUE
 from retrograd.core.record import OpNode, check_saved, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
 from retrograd.core.state import set_grad_enabled, tls

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.forward import attach, here
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
+from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, WRITERS, new_text, run_text
 from retrograd.core.plain.rules import array_steps
-from retrograd.core.recipe import GRAD, SAVED
+from retrograd.core.recipe import GRAD, NOT_IMPLEMENTED, SAVED
 
 HEAD = """
 def dual(TENSORS):
