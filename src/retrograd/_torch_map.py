@@ -90,8 +90,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "parse_schema": "core.function_schema:parse_schema",
         "set_autocast_enabled": ":set_autocast_enabled",
         "_DisableFuncTorch": "_torch_dispatcher:without_transforms",
-        "_DisablePythonDispatcher": "_dispatch.python:no_python_dispatcher",
-        "_EnablePreDispatch": "_dispatch.python:enable_pre_dispatch",
         "_EnablePythonDispatcher": "_dispatch.python:enable_python_dispatcher",
         "_dispatch_is_alias_key": "_torch_dispatcher:is_alias",
         "_get_warnAlways": ":is_warn_always_enabled",

@@ -1,7 +1,7 @@
-"""Scopes in which kernels that were registered from Python are used.
+"""The scope in which kernels registered from Python are used, and one in which functionalization is suspended.
 
-PyTorch asks them only in such scopes, or where a mode or a subclass brings it back to Python. Here every kernel is reached
-by way of Python, so that registered ones are always used and the scopes change nothing.
+PyTorch uses such kernels only in that scope, or where a mode or a subclass returns to Python. Here every kernel is reached
+through Python: registered ones are always used, and there are no scopes that turn this off.
 """
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import retrograd as torch
 from retrograd.core.state import tls
 from retrograd.transforms.functionalize import Functional
 
-__all__ = ["all_py_loaded_overloads", "enable_pre_dispatch", "enable_python_dispatcher", "no_python_dispatcher",
-           "suspend_functionalization"]
+__all__ = ["all_py_loaded_overloads", "enable_python_dispatcher", "suspend_functionalization"]
 
 
 def enable_python_dispatcher() -> AbstractContextManager[None]:
@@ -23,9 +22,6 @@ def enable_python_dispatcher() -> AbstractContextManager[None]:
     >>> with enable_python_dispatcher(): pass
     """
     return nullcontext()
-
-
-enable_pre_dispatch = no_python_dispatcher = enable_python_dispatcher
 
 
 def all_py_loaded_overloads() -> Iterator[Any]:

@@ -1,1 +1,0 @@
-"""Reference implementations of `nn.functional`."""
