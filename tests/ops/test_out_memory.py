@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 
 import retrograd as torch
+from retrograd.core.hooks import hooks
 
 OVERLAP = "some elements of the input tensor and the written-to tensor refer to a single memory location"
 
@@ -76,3 +77,19 @@ def test_reduction_and_product_write_into_their_operands() -> None:
     assert x[:6].tolist() == [6, 8, 10, 12, 14, 16]
     torch.mm(x[:4].view(2, 2), torch.eye(2), out=x[:4].view(2, 2))
     assert x[:4].tolist() == [6, 8, 10, 12]
+
+
+@pytest.mark.parametrize("call", [torch.sin, lambda x, out: torch.add(x, x, out=out), lambda x, out: torch.sum(x, 0, out=out),
+                                  lambda x, out: torch.cat([x, x], out=out)], ids=["sin", "add", "sum", "cat"])
+def test_output_that_shares_its_memory_with_no_other_is_resized_alone(call, monkeypatch) -> None:
+    """A search for other tensors on its memory goes through all objects of the process."""
+    monkeypatch.setattr(hooks, "resize_storage", None)
+    out = torch.empty(0)
+    assert call(torch.ones(2, 3), out=out) is out and out.numel() >= 3
+
+
+def test_outputs_that_share_memory_are_resized_together() -> None:
+    out = torch.empty(0)
+    other = out.detach()
+    torch.add(torch.ones(3), 1, out=out)
+    assert other.shape == (0,) and other.resize_(3).tolist() == [2, 2, 2]

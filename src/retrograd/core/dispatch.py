@@ -344,6 +344,8 @@ def call_ordinary(op: Any, args: Any) -> Any:
     if op.one_view:
         t = args[0]
         return call_view(op, args) if t._flags == 0 else call_slow(op, args)
+    if op.is_out:                         # a reference to its array here would make a resized output look shared
+        return call_slow(op, args)
     records = switches.any_mode == 0 or grad_enabled()
     values = list(args)
     mask = 0                              # bit i: the i-th of op.inputs needs a gradient
