@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import retrograd as torch
 from retrograd.core import forward, storage
@@ -18,6 +19,7 @@ from retrograd.core.tensor import new_tensor
 from retrograd.ops.create.generators import default_generator
 from retrograd.ops.load import load_all
 from tests.samples import REGISTRY, Maker, Sample
+from tests.together import run_all
 
 for path in sorted((Path(__file__).parent.parent / "samples").glob("[!_]*.py")):
     import_module(f"tests.samples.{path.stem}")
@@ -189,10 +191,25 @@ for case in CASES:
     BY_OP.setdefault(case.op.__name__, []).append(case)
 
 
-def those(condition: Callable[[Case], Any], among: list[Case] = CASES) -> dict[str, Any]:
-    """Arguments of pytest.mark.parametrize for the cases that meet a condition."""
-    chosen = [case for case in among if condition(case)]
-    return dict(argnames="case", argvalues=chosen, ids=[str(case) for case in chosen])
+def over(condition: Callable[[Case], Any], among: list[Case] = CASES) -> Callable[[Any], Callable[[str], None]]:
+    """Make one test per op of a check of one case: it runs over all cases that meet a condition, and reports all that fail.
+
+    A test per case would spend more time in pytest than in ops.
+    """
+    chosen: dict[str, list[Case]] = {}
+    for case in among:
+        if condition(case):
+            chosen.setdefault(case.op.__name__, []).append(case)
+
+    def decorate(check: Callable[[Case], None]) -> Callable[[str], None]:
+        @pytest.mark.parametrize("op", chosen)
+        def test(op: str) -> None:
+            run_all(check, chosen[op])
+
+        test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        return test
+
+    return decorate
 
 
 # ---- tensors

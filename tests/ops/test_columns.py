@@ -27,7 +27,7 @@ from tests.ops.cases import (
     is_random,
     like,
     outputs,
-    those,
+    over,
     value,
 )
 
@@ -82,8 +82,8 @@ def moved(arrays: Any, directions: Any, step: float) -> list[Any]:
     return [a + step * u for a, u in zip(arrays, directions, strict=True)]
 
 
-@pytest.mark.parametrize(**those(has_gradient))
-def test_gradient_agrees_with_finite_differences(case: Case) -> None:
+def check_gradient(case: Case) -> None:
+    """Compare the gradient with finite differences."""
     pullback = Pullback(case)
     arrays = pullback.inputs
     _, gradients = pullback.gradients(arrays, pullback.cotangents)
@@ -96,8 +96,8 @@ def test_gradient_agrees_with_finite_differences(case: Case) -> None:
     assert close(actual, expected, pullback.tolerance)
 
 
-@pytest.mark.parametrize(**those(has_gradient))
-def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
+def check_second_gradient(case: Case) -> None:
+    """Compare the gradient of the gradient with finite differences."""
     pullback = Pullback(case)
     arrays = [*pullback.inputs, *pullback.cotangents]
     count = len(pullback.inputs)
@@ -121,7 +121,11 @@ def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
     assert close(actual, pullback.slope(first), pullback.tolerance)
 
 
-@pytest.mark.parametrize(**those(has_gradient))
+test_gradient_agrees_with_finite_differences = over(has_gradient)(check_gradient)
+test_second_gradient_agrees_with_finite_differences = over(has_gradient)(check_second_gradient)
+
+
+@over(has_gradient)
 def test_forward_mode_is_the_transpose_of_the_gradient(case: Case) -> None:
     pullback = Pullback(case)
     arrays, random = pullback.inputs, case.random("t")
@@ -139,13 +143,13 @@ def test_forward_mode_is_the_transpose_of_the_gradient(case: Case) -> None:
     assert close(actual, expected, 1e-5 if pullback.single else 1e-9)
 
 
-@pytest.mark.parametrize(**those(lambda case: case.refused))
+@over(lambda case: case.refused)
 def test_gradient_of_a_complex_result_is_refused(case: Case) -> None:
     with pytest.raises(RuntimeError, match="does not support automatic differentiation for outputs with complex dtype"):
         case.call()
 
 
-@pytest.mark.parametrize(**those(lambda case: case.differentiable and case.op.vjp == NOT_IMPLEMENTED))
+@over(lambda case: case.differentiable and case.op.vjp == NOT_IMPLEMENTED)
 def test_missing_rule_is_an_error_in_either_mode(case: Case) -> None:
     results = floating(case.call())
     with pytest.raises(NotImplementedError, match="the derivative for .* is not implemented"):
@@ -176,13 +180,23 @@ def batchable(case: Case) -> list[Any]:
     return case.places
 
 
-@pytest.mark.parametrize("number", ["one", "all"])
-@pytest.mark.parametrize(**those(lambda case: case.op.batch not in (None, families.varying_shapes) and not is_random(case.op)
-                                 and batchable(case)))
-def test_batch_rule_agrees_with_a_loop(case: Case, number: str) -> None:
-    random = case.random("batch" + number)
+def has_batch_rule(case: Case) -> bool:
+    return case.op.batch not in (None, families.varying_shapes) and not is_random(case.op) and bool(batchable(case))
+
+
+@over(has_batch_rule)
+def test_batch_rule_for_all_operands_agrees_with_a_loop(case: Case) -> None:
+    compare_with_a_loop(case, case.random("batchall"), all_operands=True)
+
+
+@over(has_batch_rule)
+def test_batch_rule_for_one_operand_agrees_with_a_loop(case: Case) -> None:
+    compare_with_a_loop(case, case.random("batchone"), all_operands=False)
+
+
+def compare_with_a_loop(case: Case, random: np.random.Generator, all_operands: bool) -> None:
     places = batchable(case)
-    if number == "one":
+    if not all_operands:
         chosen = places[random.integers(len(places))]
         # a plain target has no room for a batch
         places = [places[0], chosen] if case.op.is_inplace and chosen != places[0] else [chosen]
@@ -254,7 +268,7 @@ def form_of(op: Any, out: bool) -> Any:
     return found[0] if found else None
 
 
-@pytest.mark.parametrize(**those(lambda case: form_of(case.op, out=False) and isinstance(case.args[0], torch.Tensor)))
+@over(lambda case: form_of(case.op, out=False) and isinstance(case.args[0], torch.Tensor))
 def test_inplace_form_agrees(case: Case) -> None:
     form = form_of(case.op, out=False)
     form.prepare()
@@ -288,7 +302,7 @@ def has_inplace_gradient(case: Case) -> bool:
     return bool(result.shape == target.shape and result.dtype is target.dtype)
 
 
-@pytest.mark.parametrize(**those(has_inplace_gradient))
+@over(has_inplace_gradient)
 def test_inplace_form_has_the_same_tangents(case: Case) -> None:
     """And they have the same gradients: what their graph saved must not be what was written to."""
     form = form_of(case.op, out=False)
@@ -307,7 +321,7 @@ def test_inplace_form_has_the_same_tangents(case: Case) -> None:
         assert_same(None if actual is None else value(actual), None if expected is None else value(expected), case)
 
 
-@pytest.mark.parametrize(**those(lambda case: form_of(case.op, out=True)))
+@over(lambda case: form_of(case.op, out=True))
 def test_out_form_agrees(case: Case) -> None:
     form = form_of(case.op, out=True)
     form.prepare()
@@ -320,7 +334,7 @@ def test_out_form_agrees(case: Case) -> None:
         assert_same(value(out), value(wanted), case)
 
 
-@pytest.mark.parametrize(**those(lambda case: case.op.is_inplace))
+@over(lambda case: case.op.is_inplace)
 def test_inplace_op_returns_its_target(case: Case) -> None:
     plain = [t.detach().clone() for t in case.tensors()]
     assert invoke(case.op, case.arguments(case.places, plain)) is plain[0]
@@ -331,7 +345,7 @@ def functional_twin(op: Any) -> Any:
     return TABLE.get(f"{op.name.removesuffix('_')}.{op.__name__.partition('.')[2]}") if op.is_inplace else None
 
 
-@pytest.mark.parametrize(**those(lambda case: functional_twin(case.op) and not is_layout(case.op)))
+@over(lambda case: functional_twin(case.op) and not is_layout(case.op))
 def test_inplace_op_agrees_with_its_functional_twin(case: Case) -> None:
     plain = [t.detach() for t in case.tensors()]
     twin = functional_twin(case.op)
@@ -342,7 +356,7 @@ def test_inplace_op_agrees_with_its_functional_twin(case: Case) -> None:
         assert_same(value(actual), value(wanted).astype(actual.array.dtype), case)
 
 
-@pytest.mark.parametrize(**those(lambda case: any([isinstance(a, torch.Generator) for a in case.args])))
+@over(lambda case: any([isinstance(a, torch.Generator) for a in case.args]))
 def test_generator_that_is_given_draws_like_the_default_one(case: Case) -> None:
     given = outputs(invoke(case.op, case.args))
     default = outputs(invoke(case.op, [None if isinstance(a, torch.Generator) else a for a in case.args]))
@@ -355,8 +369,8 @@ NARROW = {"float64": np.float32, "complex128": np.complex64}
 WAYS = {"_embedding_bag", "embedding_bag"}        # single precision goes another way, which leaves an output empty
 
 
-@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)
-                                 and case.op.name not in WAYS))
+@over(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)
+      and case.op.name not in WAYS)
 def test_single_precision_agrees_with_double(case: Case) -> None:
     expected = case.call(case.places, [t.detach() for t in case.tensors()])
     arrays = [value(t) for t in case.tensors()]
@@ -367,7 +381,7 @@ def test_single_precision_agrees_with_double(case: Case) -> None:
             np.testing.assert_allclose(widened(value(actual)), widened(value(wanted)), 2e-3, 2e-4)
 
 
-@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)))
+@over(lambda case: case.places and not is_random(case.op) and not is_layout(case.op))
 def test_layout_in_memory_makes_no_difference(case: Case) -> None:
     expected = case.call(case.places, [new_tensor(np.ascontiguousarray(value(t)).reshape(t.shape)) for t in case.tensors()])
     for actual, wanted in zip(case.call(case.places, [with_gaps(t) for t in case.tensors()]), expected, strict=True):

@@ -78,7 +78,7 @@ AT_ONCE = {"fft_fft2", "fft_fftn", "fft_ifft2", "fft_ifftn"}
 ONE_KERNEL = {"avg_pool1d", "max_pool1d", "max_pool1d_with_indices"}
 
 
-@pytest.mark.parametrize(**cases.those(is_repeatable))
+@cases.over(is_repeatable)
 def test_every_sample_gives_the_same_on_the_short_way(case: Any) -> None:
     for records in (False, True):
         if records and not case.differentiable:

@@ -12,12 +12,12 @@ from retrograd.autograd.backward import grad
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.tensor import new_tensor
 from retrograd.func import vmap
-from tests.ops import test_columns
-from tests.ops.cases import ABOUT_SPARSE, SPARSE_CASES, Case, floating, has_gradient, like, those, value
+from tests.ops.cases import ABOUT_SPARSE, SPARSE_CASES, Case, floating, has_gradient, like, over, value
+from tests.ops.test_columns import check_gradient, check_second_gradient
 from tests.samples import REGISTRY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
-differentiable = those(has_gradient, SPARSE_CASES)
+differentiable = over(has_gradient, SPARSE_CASES)
 
 
 @pytest.mark.parametrize("name", sorted(ABOUT_SPARSE))
@@ -25,17 +25,11 @@ def test_op_has_samples(name: str) -> None:
     assert name in REGISTRY
 
 
-@pytest.mark.parametrize(**differentiable)
-def test_gradient_agrees_with_finite_differences(case: Case) -> None:
-    test_columns.test_gradient_agrees_with_finite_differences(case)
+test_gradient_agrees_with_finite_differences = differentiable(check_gradient)
+test_second_gradient_agrees_with_finite_differences = differentiable(check_second_gradient)
 
 
-@pytest.mark.parametrize(**differentiable)
-def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
-    test_columns.test_second_gradient_agrees_with_finite_differences(case)
-
-
-@pytest.mark.parametrize(**differentiable)
+@differentiable
 def test_forward_mode_is_refused(case: Case) -> None:
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(t.detach(), torch.ones_like(t)) for t in case.tensors(case.differentiable)]
@@ -43,14 +37,14 @@ def test_forward_mode_is_refused(case: Case) -> None:
             case.observe(case.differentiable, duals)
 
 
-@pytest.mark.parametrize(**differentiable)
+@differentiable
 def test_batching_is_refused(case: Case) -> None:
     stacked = [new_tensor(np.stack([value(t)] * 2)) for t in case.tensors(case.differentiable)]
     with pytest.raises((NotImplementedError, RuntimeError)):
         vmap(lambda *tensors: case.observe(case.differentiable, tensors))(*stacked)
 
 
-@pytest.mark.parametrize(**those(lambda case: case.op.vjp == NOT_IMPLEMENTED, SPARSE_CASES))
+@over(lambda case: case.op.vjp == NOT_IMPLEMENTED, SPARSE_CASES)
 def test_missing_rule_is_an_error(case: Case) -> None:
     given: Any = [like(t, value(t), requires_grad=True) for t in case.tensors(case.differentiable)]
     results = floating(case.observe(case.differentiable, given))

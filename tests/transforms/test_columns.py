@@ -11,7 +11,7 @@ from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.core.tensor import new_tensor
 from retrograd.transforms.vmap import _vmap
-from tests.ops.cases import Case, direction, floating, has_gradient, is_batchable, like, those, value
+from tests.ops.cases import Case, direction, floating, has_gradient, is_batchable, like, over, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of")
@@ -22,7 +22,7 @@ def differentiated(case: Case) -> tuple[list[Any], list[Any]]:
     return given, [t for t in floating(case.observe(case.differentiable, given))]
 
 
-@pytest.mark.parametrize(**those(has_gradient))
+@over(has_gradient)
 def test_batched_gradients_agree_with_a_loop(case: Case) -> None:
     given, results = differentiated(case)
     random = case.random("batched")
@@ -34,7 +34,7 @@ def test_batched_gradients_agree_with_a_loop(case: Case) -> None:
     compare(batched, single)
 
 
-@pytest.mark.parametrize(**those(is_batchable))
+@over(is_batchable)
 def test_batched_tangents_agree_with_a_loop(case: Case) -> None:
     tensors = case.tensors(case.differentiable)
     random = case.random("tangents")

@@ -11,7 +11,7 @@ from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.core.tensor import new_tensor
 from retrograd.func import jvp, vjp, vmap
-from tests.ops.cases import CASES, Case, direction, has_gradient, is_batchable, is_layout, like, those, value
+from tests.ops.cases import CASES, Case, direction, has_gradient, is_batchable, is_layout, like, over, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop",
@@ -42,7 +42,7 @@ def vectors(random: np.random.Generator, tensors: Any) -> Tensors:
 
 
 # ---- one level
-@pytest.mark.parametrize(**those(has_gradient))
+@over(has_gradient)
 def test_vjp_agrees_with_autograd(case: Case) -> None:
     given = inputs(case, requires_grad=True)
     results = run(case, *given)
@@ -53,7 +53,7 @@ def test_vjp_agrees_with_autograd(case: Case) -> None:
     assert_same(pull(cotangents), expected)
 
 
-@pytest.mark.parametrize(**those(has_gradient))
+@over(has_gradient)
 def test_jvp_agrees_with_forward_mode(case: Case) -> None:
     given = inputs(case)
     directions = vectors(case.random("jvp"), given)
@@ -66,7 +66,7 @@ def test_jvp_agrees_with_forward_mode(case: Case) -> None:
 
 
 # ---- one mode within the other: every way to the second derivative is the same
-@pytest.mark.parametrize(**those(has_gradient))
+@over(has_gradient)
 def test_forward_over_reverse_is_reverse_over_forward(case: Case) -> None:
     given, random = inputs(case), case.random("mixed")
     directions, cotangents = vectors(random, given), vectors(random, run(case, *given))
@@ -99,7 +99,7 @@ def by_dual_numbers(case: Case, directions: Tensors, cotangents: Tensors) -> tup
 first_samples = {case.op.__name__: case for case in reversed(CASES) if is_batchable(case)}
 
 
-@pytest.mark.parametrize(**those(lambda case: first_samples.get(case.op.__name__) is case))
+@over(lambda case: first_samples.get(case.op.__name__) is case)
 def test_third_derivatives_agree_whatever_the_modes(case: Case) -> None:
     given, random = inputs(case), case.random("third")
     u, v, w = vectors(random, given), vectors(random, given), vectors(random, run(case, *given))
@@ -119,7 +119,7 @@ def test_third_derivatives_agree_whatever_the_modes(case: Case) -> None:
 
 
 # ---- batching within derivatives and around them: as many examples at once as one after the other
-@pytest.mark.parametrize(**those(is_batchable))
+@over(is_batchable)
 def test_batching_commutes_with_derivatives(case: Case) -> None:
     random = case.random("batching")
     examples = [inputs(case), tuple([new_tensor(np.array(value(t) * 0.9)) for t in inputs(case)])]

@@ -10,7 +10,7 @@ import retrograd as torch
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.tensor import new_tensor
 from retrograd.func import jet, jvp
-from tests.ops.cases import Case, direction, is_random, like, those, value
+from tests.ops.cases import Case, direction, is_random, like, over, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop",
@@ -23,7 +23,7 @@ def has_series(case: Case) -> bool:
                 and case.op.vjp != NOT_IMPLEMENTED and not is_random(case.op) and case.flowing)
 
 
-@pytest.mark.parametrize(**those(has_series))
+@over(has_series)
 def test_jet_agrees_with_nested_forward_mode(case: Case) -> None:
     places = case.flowing
     inputs = [like(t, value(t)) for t in case.tensors(case.differentiable)]

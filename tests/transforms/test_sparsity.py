@@ -10,7 +10,7 @@ import retrograd as torch
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.tensor import new_tensor
 from retrograd.func import jacobian_pattern, jacrev
-from tests.ops.cases import Case, is_random, like, those, value
+from tests.ops.cases import Case, is_random, like, over, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop",
@@ -23,7 +23,7 @@ def has_jacobian(case: Case) -> bool:
                 and all([t.array.dtype.kind == "f" for t in case.tensors(case.differentiable)]))
 
 
-@pytest.mark.parametrize(**those(has_jacobian))
+@over(has_jacobian)
 def test_pattern_covers_the_jacobian(case: Case) -> None:
     given = [like(t, value(t), requires_grad=True) for t in case.tensors(case.differentiable)]
     made = case.observe(case.differentiable, given)

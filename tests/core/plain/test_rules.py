@@ -24,7 +24,7 @@ def gradients(case: Any, create_graph: bool) -> list[Any]:
     return list(torch.autograd.grad(outputs, leaves, seeds, allow_unused=True, create_graph=create_graph))
 
 
-@pytest.mark.parametrize(**cases.those(is_written_out))
+@cases.over(is_written_out)
 def test_every_rule_gives_the_same_unwatched(case: Any) -> None:
     gradients(case, False)              # an op's first node runs without having its function written
     for bare, recorded in zip(gradients(case, False), gradients(case, True), strict=True):
