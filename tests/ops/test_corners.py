@@ -190,6 +190,15 @@ def test_a_row_that_sees_nothing_attends_to_nothing() -> None:
 
 
 # ---- memory order
+def test_strides_decide_the_format_of_images_of_one_pixel() -> None:
+    image = torch.ones(2, 1, 8).transpose(1, 2).reshape(2, 8, 1, 1)
+    assert image.stride() == (8, 1, 8, 8)
+    for mode in ("nearest", "bilinear", "bicubic"):
+        assert F.interpolate(image, size=(2, 2), mode=mode).stride() == (32, 1, 16, 8), mode
+    assert F.max_pool2d(image, 1).stride() == F.avg_pool2d(image, 1).stride() == (8, 1, 8, 8)
+    assert F.interpolate(torch.ones(2, 8, 1, 1), size=(2, 2)).stride() == (32, 4, 2, 1)
+
+
 def test_volumes_keep_their_channels_last_where_pytorch_does() -> None:
     x = torch.ones(2, 3, 4, 4, 4).contiguous(memory_format=torch.channels_last_3d)
     assert F.max_pool3d(x, 2).stride() == (24, 1, 12, 6, 3)

@@ -30,7 +30,7 @@ from retrograd.ops.nn.pool_checks import (
     check_windows,
     widened,
 )
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.along import put_elements
 from retrograd.ops.shared.dtype_checks import takes
 from retrograd.ops.shared.elementwise import unsupported
@@ -59,8 +59,9 @@ def image_order(rank: int, array: Any, source: Any) -> Any:
 
 
 def channels_last(array: Any, rank: int = 2) -> bool:
-    return array.ndim == rank + 2 and not array.flags.c_contiguous and bool(
-        array.transpose(0, *range(2, rank + 2), 1).flags.c_contiguous)
+    """Whether images or volumes are channels-last; the strides decide where sizes of 1 make it ambiguous."""
+    return (array.ndim == rank + 2 and (not array.flags.c_contiguous or 1 in array.shape[2:])
+            and bool(geometry.channels_last_like(array)))
 
 
 def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
