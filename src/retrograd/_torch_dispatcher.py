@@ -137,7 +137,7 @@ def names_of_ops() -> list[str]:
     found = []
     for packet in list(OPS.values()):
         full = getattr(packet, "_qualified_op_name", f"aten::{packet.name}")
-        found += [full if op.overload == "default" else f"{full}.{op.overload}" for op in packet.overloads_]
+        found += [full if op.overload == "default" else f"{full}.{op.overload}" for op in packet.rows()]
     return found
 
 
@@ -160,7 +160,7 @@ def schema_of(name: str, overload: str) -> Any:
 
 def schemas_of(name: str) -> list[Any]:
     packet = packet_of(name)
-    return [] if packet is None else [op._schema for op in packet.overloads_]
+    return [] if packet is None else [op._schema for op in packet.rows()]
 
 
 def packet_of(name: str) -> Packet | None:

@@ -957,7 +957,12 @@ for function in (numel, is_floating_point, is_complex, is_signed, is_inference, 
 
 def schema_of(op: Any) -> Any:
     """`op._schema`; the parser is for the curious only, so it is not imported with the package."""
-    return import_module("retrograd.core.function_schema").parse_schema(f"aten::{op.schema.text}")
+    text = op.schema.text.replace(OPTIONS, "") if op.schema.is_out else op.schema.text
+    return import_module("retrograd.core.function_schema").parse_schema(f"aten::{text}")
+
+
+# What the out= forms of factories take in functions and do not show in their schemas.
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
 
 
 CALLERS["schema"] = schema_of

@@ -366,7 +366,7 @@ class Namespace:
         packet = find_packet(name if self._name in ("aten", "prim", "prims") else f"{self._name}::{name}")
         if packet is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-        for op in packet.overloads_:
+        for op in packet.rows():
             if not op._ready:
                 op.prepare()              # users read attributes that are derived from the schema
         if self._name == "aten":          # user-defined ops may be unregistered again
@@ -457,6 +457,10 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
     except TypeError:
         if wanted_by_another(args, kwargs):
             return hooks.torch_function(packet, args, kwargs)
+        for op in packet.unlisted:
+            other = op.schema.try_bind(args, kwargs)
+            if other is not None:
+                return call(op, other)
         hooks.refused(packet.overloads_, args, kwargs, True)
         raise
     return call(packet.overloads_[index], bound)

@@ -313,10 +313,10 @@ class Reader:
                 if not self.taken(","):
                     break
             self.take("]")
-            return [value for value, _ in items], f"[{', '.join([shown for _, shown in items])}]"
+            return spell_list(kind, items)
         value, shown = self.single(kind.base)
         sizes = [mark[1:-1] for mark in kind.around if mark.startswith("[")]
-        return ([value] * int(sizes[-1]), shown) if sizes and sizes[-1] else (value, shown)
+        return spell_list(kind, [(value, shown)] * int(sizes[-1])) if sizes and sizes[-1] else (value, shown)
 
     def single(self, base: str) -> tuple[Any, str]:
         if base in ("Tensor", "Generator", "Storage", "Stream"):
@@ -342,6 +342,15 @@ class Reader:
         return int(word), word
 
 
+def spell_list(kind: SchemaType, items: list[tuple[Any, str]]) -> tuple[Any, str]:
+    """The value of a list default and its printed form: several equal ints are one number."""
+    values = [value for value, _ in items]
+    if values and (kind.is_optional or kind.base == "int" and len(values) > 1) and values.count(values[0]) == len(values):
+        return values, items[0][1]
+    return values, f"[{', '.join([shown for _, shown in items])}]"
+
+
 def spell_float(value: float) -> str:
-    """A float as schemas show it: 1. and 1.5."""
-    return f"{value:g}" + ("." if value == int(value) and "e" not in f"{value:g}" else "")
+    """A float as schemas show it: 1. and 1.5 and 0.10000000000000001."""
+    text = f"{value:.17g}"
+    return text + ("." if text.lstrip("-").isdigit() else "")

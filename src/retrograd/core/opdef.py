@@ -260,6 +260,7 @@ class Packet:
     def __init__(self, name: str) -> None:
         self.name = name
         self.overloads_: list[OpDef] = []
+        self.unlisted: list[OpDef] = []   # reachable by their own names, and where no other overload fits
         self.schemas: list[Any] = []
         self.entry: Any = None            # the entry of its calls, created by the first
         self.declared: int = 0            # the number of declared rows; derived forms follow
@@ -267,15 +268,20 @@ class Packet:
     def add(self, op: OpDef, listed: bool = True) -> None:
         op.packet = self
         setattr(self, op.overload, op)
-        if not listed:                    # reachable by its own name only
+        if not listed:
+            self.unlisted.append(op)
             return
         place = next((i for i, s in enumerate(self.schemas) if takes_number_for_tensor(s, op.schema)), len(self.schemas))
         self.overloads_.insert(place, op)
         self.schemas.insert(place, op.schema)
         self.entry = None
 
+    def rows(self) -> list[OpDef]:
+        """All overloads: those that public functions choose from, then the others."""
+        return self.overloads_ + self.unlisted
+
     def overloads(self) -> list[str]:
-        return [op.overload for op in self.overloads_]
+        return [op.overload for op in self.rows()]
 
     @property
     def __name__(self) -> str:
@@ -313,30 +319,37 @@ KERNEL_INSTALLERS: list[Any] = []     # functions that install the compiled kern
 MODULES: dict[str, tuple[str, ...]] = {}      # name -> the modules that declare it, imported on demand
 
 
-def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
+def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, out_form: Any = None, numbers: Any = False,
+          listed: Any = True, **columns: Any) -> OpDef:
     """Declare an op and, as the schema allows, its in-place and out= forms.
 
     `inplace` is True, "function" if the in-place form is a function as well as a method (torch.sin_), or a kernel of its own.
-    With `out="aten"` the public function takes no `out=`: only `ops.aten` has that form.
+    With `out="aten"` the public function takes no `out=`: only `ops.aten` has that form. `out_form` is the overload of the out=
+    form and the names of its outputs, "values(values, indices)", where PyTorch has its own. `listed=False`: calls by name never
+    choose this overload. A row that takes `numbers` for its operand `other` has a Scalar overload as well.
     """
-    unlisted = out == "aten"
-    out = None if unlisted else out
+    unlisted = out == "aten" or out is False and not columns.get("composite")
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
-    op = OpDef(parsed, kernel, numbers=numbers, out=out, **columns)
+    op = OpDef(parsed, kernel, numbers=numbers, out=None if unlisted else out, **columns)
     packet = packet_of(parsed.name)
-    packet.add(op)
-    packet.declared += 1
+    packet.add(op, listed)
+    packet.declared += listed
     if inplace:
         add_form(op, "inplace", numbers, None if inplace is True else inplace)
-    if out is not False:
-        add_form(op, "unlisted" if unlisted else "out", numbers, None)
+        if numbers:
+            add_form(op, "inplace number", numbers, None)
+    if unlisted or out is not False:
+        add_form(op, "unlisted" if unlisted else "out", numbers, out_form)
+    if numbers:
+        add_form(op, "number", numbers, None)
     return op
 
 
-def add_form(op: OpDef, form: str, numbers: bool, kernel: Any) -> None:
-    """Declare lazily that `op` has an in-place or out= form, created on first lookup."""
-    name = op.name + ("_" if form == "inplace" else "")
-    FORMS.setdefault(name, []).append((op, form, numbers, kernel))
+def add_form(op: OpDef, form: str, numbers: bool, extra: Any) -> None:
+    """Declare lazily that `op` has a further form, created on first lookup; `extra` is the kernel of an in-place form, the
+    `out_form` of an out= form."""
+    name = op.name + ("_" if form.startswith("inplace") else "")
+    FORMS.setdefault(name, []).append((op, form, numbers, extra))
     UNFINISHED.add(name)
 
 
@@ -369,9 +382,11 @@ def finish(name: str) -> None:
     """Complete the packet `name`: the rows of all tables, and the forms derived from them."""
     load(name)                        # not under the lock, which importing a table may need
     with finishing:
-        for op, form, numbers, kernel in FORMS.get(name, ()):
-            if form == "inplace" or out_possible(op):
-                packet_of(name).add(derive(op, form, numbers, kernel), form != "unlisted")
+        for op, form, numbers, extra in FORMS.get(name, ()):
+            if form.endswith("number"):
+                add_number_form(packet_of(name), op)
+            elif form == "inplace" or out_possible(op):
+                packet_of(name).add(derive(op, form, numbers, extra), form != "unlisted")
         FORMS.pop(name, None)
         UNFINISHED.discard(name)
 
@@ -391,8 +406,46 @@ def out_possible(op: OpDef) -> bool:
     return not schema.is_view and not schema.mutable and all(r.type == "Tensor" and not r.is_list for r in schema.returns)
 
 
-def derive(op: OpDef, form: str, numbers: bool, kernel: Any) -> OpDef:
+def add_number_form(packet: Packet, op: OpDef) -> None:
+    """Add the Scalar overload of an op, or of its in-place form, whose operand `other` may be a number."""
+    overload = op.overload.replace("Tensor", "Scalar") if op.overload != "default" else "Scalar"
+    row = getattr(packet, op.overload, None)
+    if row is None or overload in packet.overloads() or "Tensor other" not in row.schema.text:
+        return
+    text = row.schema.text.replace("Tensor other", "Scalar other", 1).replace("*, Scalar alpha", "Scalar alpha")
+    head, _, arguments = text.partition("(")
+    count = sum([not p.kwarg_only for p in row.schema.params])
+    names = names_of(row.schema.params)[count:]
+
+    def kernel(*values: Any) -> Any:
+        return row(*values[:count], **dict(zip(names, values[count:], strict=True)))
+    packet.add(OpDef(Schema(f"{head.partition('.')[0]}.{overload}({arguments}"), kernel, composite=True, variants="",
+                     functional=row.functional), False)
+
+
+def out_names(op: OpDef, numbers: bool, out_form: str | None) -> tuple[str, list[str]]:
+    """The overload of an out= form and the names of its outputs."""
+    returns = op.schema.returns
+    names = [r.name or (f"out{i}" if len(returns) > 1 else "out") for i, r in enumerate(returns)]
+    if out_form is not None:
+        overload, _, named = out_form.partition("(")
+        return overload, named[:-1].split(", ") if named else names
+    if op.name.endswith("_backward") and names == ["out"]:
+        return "grad_input", ["grad_input"]
+    return f"{op.overload}_out" if op.overload != "default" and not (op.overload == "Tensor" and numbers) else "out", names
+
+
+def out_overload(op: OpDef) -> str:
+    """The overload of the out= form of `op`, also before that form exists."""
+    for row, form, numbers, out_form in FORMS.get(op.name, ()):
+        if row is op and form in ("out", "unlisted"):
+            return out_names(op, numbers, out_form)[0]
+    return next(row.overload for row in op.packet.rows() if row.functional is op and row.schema.is_out)
+
+
+def derive(op: OpDef, form: str, numbers: bool, extra: Any) -> OpDef:
     """The in-place or out= form of a functional op."""
+    kernel, out_form = (extra, None) if form == "inplace" else (None, extra)
     text = op.schema.text
     head, _, tail = text.partition("(")
     arguments, _, returned = tail.rpartition(" -> ")
@@ -406,13 +459,13 @@ def derive(op: OpDef, form: str, numbers: bool, kernel: Any) -> OpDef:
     else:
         returns = op.schema.returns
         letters = "abcdefgh"[:len(returns)]
-        names = [r.name or (f"out{i}" if len(returns) > 1 else "out") for i, r in enumerate(returns)]
+        overload, names = out_names(op, numbers, out_form)
         outs = ", ".join(f"Tensor({c}!) {n}" for c, n in zip(letters, names, strict=True))
         star = "" if "*" in arguments else "*, "
         arguments = f"{arguments}, {star}{outs}" if arguments else f"*, {outs}"
-        result = ", ".join(f"Tensor({c}!)" for c in letters)
+        result = ", ".join(f"Tensor({c}!){f' {r.name}' if r.name else ''}" for c, r in zip(letters, returns, strict=True))
         result = f"({result})" if len(returns) > 1 else result
-        schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
+        schema = f"{name}.{overload}({arguments}) -> {result}"
     function, method = "function" in op.variants and (form != "inplace" or kernel == "function"), "method" in op.variants
     own = None if kernel == "function" else kernel
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), own or op.kernel, vjp=op.vjp, jvp=op.jvp,

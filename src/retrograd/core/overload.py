@@ -108,9 +108,9 @@ MEMBERS: dict[str, Any] = {
     "__iter__": overload_names,
     "_qualified_op_name": Derived(lambda packet: f"aten::{packet.name}"),
     "_schemas": property(lambda packet: {"" if op.overload == "default" else op.overload: op._schema
-                                         for op in packet.overloads_}),
+                                         for op in packet.rows()}),
     "op": property(lambda packet: packet.__call__),
-    "op_overloads": property(lambda packet: list(packet.overloads_)),
+    "op_overloads": property(lambda packet: packet.rows()),
 }
 for name, member in MEMBERS.items():
     setattr(Packet, name, member)

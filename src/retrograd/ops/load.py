@@ -18,7 +18,7 @@ TABLES = """
     nn.padding nn.fake_quantize elementwise.arithmetic linalg.ldl reduction.segments
     nn.pool elementwise.binary create.random create.sampling reduction.sums memory.resize reduction.scan
     indexing.scatter views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft
-    memory.tangents shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows
+    memory.tangents shared.as_ops shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows
 """.split()
 
 

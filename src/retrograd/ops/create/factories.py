@@ -677,6 +677,7 @@ empty = defop(
     meta=lambda xp, size, dtype, layout, device, pin_memory, memory_format: sized_meta(
         xp, size, dtype, layout, device, pin_memory),
     variants="",
+    out_form="out",
 )
 full = defop(
     f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
@@ -730,12 +731,14 @@ arange_step = defop(
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: arange_kernel(xp, start, end, step, dtype),
     variants="",
+    out_form="start_out",
 )
 # `range` includes its end; deprecated in PyTorch.
 range_step = defop(
     f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: range_kernel(xp, start, end, step, dtype),
     variants="",
+    out_form="out",
 )
 
 

@@ -318,6 +318,7 @@ bernoulli_p = defop(
     kernel=lambda xp, self, p, generator: bernoulli_values(contiguous_like(self), p, generator),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
     meta=lambda xp, self, p, generator: self, node="BernoulliBackward3", out=False,
+    out_form="float_out",
 )
 
 

@@ -206,6 +206,7 @@ div_mode = defop(
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     node="DivBackward2",
     lower={"rounding_mode='trunc'": "trunc(self / other)", "rounding_mode='floor'": FLOORED},
+    out_form="out_mode",
 )
 floor_divide = defop(
     "floor_divide(Tensor self, Tensor other) -> Tensor",

@@ -298,6 +298,7 @@ defop(
     vjp=dict(self=copysign_backward, other=lambda grad: grad.new_zeros(grad.shape)), jvp="elementwise",
     batch=families.pointwise,
     lower="copysign(self, other)",
+    out_form="out",
 )
 defop(
     "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -371,6 +372,7 @@ defop(
     vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", mixes=False,
     check=check_exponent,
+    out_form="out",
 )
 xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function")
 defop(
@@ -380,6 +382,7 @@ defop(
                  late.xlogy(grad, other).masked_fill(self.eq(0).logical_and(other.le(0)), 0),
              other=lambda grad, self, other: grad * self / other), **xlogy_columns,
     lower="xlogy(self, other)",
+    out_form="OutTensor",
 )
 defop(
     "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
@@ -387,6 +390,7 @@ defop(
     vjp=dict(other=lambda grad, self, other: times(grad, self) / other), scalars=("self",), node="XlogyBackward1",
     variants="function", **{**xlogy_columns, "inplace": None},
     lower="xlogy(self, other)",
+    out_form="OutScalar_Self",
 )
 defop(
     "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
@@ -395,6 +399,7 @@ defop(
              late.xlogy(grad, other).masked_fill(self.eq(0), 0)), scalars=("other",), node="XlogyBackward2",
     **xlogy_columns,
     lower="xlogy(self, other)",
+    out_form="OutScalar_Other",
 )
 defop(
     "logaddexp(Tensor self, Tensor other) -> Tensor",

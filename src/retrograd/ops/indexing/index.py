@@ -502,9 +502,9 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
     op = select
     if is_ordinary(self):
-        if dim == 0:
-            return make_view(op, self, (0, position), array[position, ...])
-        return make_view(op, self, (dim, position), array[(*[slice(None)] * dim, position, Ellipsis)])
+        view = array[position, ...] if dim == 0 else array[(*[slice(None)] * dim, position, Ellipsis)]
+        if view.size:
+            return make_view(op, self, (dim, position), view)
     return call(op, [self, dim, position])
 
 

@@ -382,6 +382,7 @@ embedding_dense_backward = defop(
     "bool scale_grad_by_freq) -> Tensor",
     kernel=embedding_dense_backward_kernel,
     vjp=dict(grad_output=embedding_double_backward), jvp="linear", batch=families.loop, variants="", real_only=True,
+    out_form="out",
 )
 
 

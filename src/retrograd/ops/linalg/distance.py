@@ -164,6 +164,7 @@ cdist_backward = defop(
     kernel=cdist_backward_kernel, check=takes("cdist_backward", "F"),
     vjp={("grad", "x1", "x2", "cdist"): cdist_double_backward}, jvp=cdist_backward_tangent,
     batch=stacked(2, 2, 2, 2), node="CdistBackwardBackward0", variants="",
+    out_form="out",
 )
 
 
@@ -313,6 +314,7 @@ pdist_backward = defop(
     kernel=pdist_backward_kernel, check=check_pdist_backward,
     vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
     batch=families.loop, node="PdistBackwardBackward0", variants="",
+    out_form="out",
 )
 
 

@@ -360,7 +360,7 @@ defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
       kernel=lambda self, dim, keepdim: matrix_norm_by_name(self, "nuc", dim, keepdim, None), traits=("out_copied",))
 defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
       out="same", composite=True, variants="function",
-      kernel=lambda self, dim, keepdim: call(norm_dims, [self, 2.0, dim, keepdim]))
+      kernel=lambda self, dim, keepdim: call(norm_dims, [self, 2.0, dim, keepdim]), out_form="out")
 
 
 def norm_except_dim(v: Any, pow: int, dim: int) -> Any:
@@ -471,7 +471,7 @@ defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tenso
 defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
       kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian),
-      autocast="float32", traits=("out_copied",))
+      autocast="float32", traits=("out_copied",), out_form="out_tol_tensor")
 
 
 # ---- tensors as matrices

@@ -128,6 +128,7 @@ linalg_cholesky_ex = defop(
     vjp=dict(self=lambda grad, upper, L: cholesky_gradient(grad, L, upper)),
     jvp=lambda self_t, upper, L: (cholesky_tangent(self_t, L, upper), None), batch=stacked(2), variants="", autocast="float32",
     lower="@native.cholesky_ex",
+    out_form="L",
 )
 
 
@@ -248,6 +249,7 @@ linalg_inv_ex = defop(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
     kernel=inv_kernel, vjp=dict(A=lambda grad, inverse: -(inverse.mH @ (grad @ inverse.mH))),
     jvp=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None), batch=stacked(2), variants="", autocast="float32",
+    out_form="inverse",
 )
 
 
@@ -339,6 +341,7 @@ linalg_solve_ex_ = defop(
     "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
     kernel=solve_kernel, vjp={("A", "B"): solve_gradients}, jvp=solve_tangent, batch=batched_solve, constant=(1,),
     node="LinalgSolveExBackward0", variants="",
+    out_form="result",
 )
 
 
@@ -443,6 +446,7 @@ defop(
     "(Tensor solution, Tensor cloned_coefficient)",
     kernel=old_triangular_kernel, vjp={("self", "A"): old_triangular_gradients}, jvp=old_triangular_tangent,
     batch=stacked(2, 2), check=deprecated(TRIANGULAR_WARNING), autocast="float32",
+    out_form="X(X, M)",
 )
 
 
@@ -551,10 +555,12 @@ def slogdet_tangent(A_p: Any, A_t: Any, sign: Any, LU: Any, pivots: Any) -> Any:
 linalg_det_ = defop(
     "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
     kernel=det_kernel, vjp=dict(A=det_gradient), jvp=det_tangent, batch=stacked(2), constant=(1,), variants="",
+    out_form="result",
 )
 linalg_slogdet_ = defop(
     "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
     kernel=slogdet_kernel, vjp=dict(A=slogdet_gradient), jvp=slogdet_tangent, batch=stacked(2), constant=(2,), variants="",
+    out_form="sign",
 )
 
 

@@ -138,7 +138,7 @@ QR_WARNING = (
     "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
 warn_of_qr = deprecated(QR_WARNING)
 qr = defop("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-           out="same", kernel=old_qr, composite=True, autocast="float32")
+           out="same", kernel=old_qr, composite=True, autocast="float32", out_form="Q")
 
 
 def geqrf_kernel(xp: Any, self: Any) -> Any:
@@ -207,11 +207,12 @@ def eigh_tangent(A_t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 linalg_eigh_ = defop(
     '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
     kernel=eigh_kernel, vjp=dict(A=eigh_gradient), jvp=eigh_tangent, batch=stacked(2), variants="",
+    out_form="eigenvalues",
 )
 linalg_eigh = defop('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
                     out="same", composite=True,
                     kernel=lambda self, UPLO: linalg_eigh.result_type(*linalg_eigh_(self, UPLO)), variants="",
-                    autocast="float32")
+                    autocast="float32", out_form="eigvals(eigvals, eigvecs)")
 linalg_eigvalsh = defop('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor',
                         out="same", composite=True, variants="",
                         kernel=lambda self, UPLO: linalg_eigh_(self, UPLO, will_differentiate(self))[0], autocast="float32")
@@ -409,6 +410,7 @@ linalg_svd_ = defop(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> "
     "(Tensor U, Tensor S, Tensor Vh)",
     kernel=svd_kernel, vjp=dict(A=svd_gradient), jvp=svd_tangent, batch=stacked(2), variants="",
+    out_form="U",
 )
 linalg_svd = defop(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
@@ -416,6 +418,7 @@ linalg_svd = defop(
     composite=True,
     kernel=lambda A, full_matrices, driver: linalg_svd.result_type(*linalg_svd_(A, full_matrices, driver=driver)),
     autocast="float32",
+    out_form="U",
 )
 FUNCTIONS_BY_NAME["linalg_svd"] = linalg_svd
 linalg_svdvals = defop("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
@@ -438,7 +441,7 @@ def old_svd(self: Any, some: bool, compute_uv: bool) -> Any:
 
 svd = defop("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
             out="same", kernel=old_svd,
-            composite=True, autocast="float32")
+            composite=True, autocast="float32", out_form="U")
 
 
 # ---- pseudoinverses
@@ -525,7 +528,7 @@ defop("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
       kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian), traits=("out_copied",))
 defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
       out="castable: linalg.pinv", composite=True, variants="",
-      kernel=pinv_rcond, traits=("out_copied",))
+      kernel=pinv_rcond, traits=("out_copied",), out_form="out_rcond_tensor")
 defop("pinverse(Tensor self, float rcond=1e-15) -> Tensor", composite=True, out=False,
       kernel=lambda self, rcond: pinv(self, 0.0, rcond), autocast="float32")
 
@@ -625,4 +628,4 @@ linalg_lstsq = defop(
 )
 geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)",
               out="castable: torch.geqrf", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2),
-              real_only=True, autocast="float32")
+              real_only=True, autocast="float32", out_form="a")

@@ -351,7 +351,8 @@ def rows(overload: str, lengths: str, node: str) -> Any:
         f"_ctc_loss_backward{overload}(Tensor grad, Tensor log_probs, Tensor targets, {lengths} input_lengths, {lengths} "
         "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
         kernel=backward_kernel, vjp=dict(grad=to_grad, log_probs=to_frames), jvp=backward_tangent,
-        node=f"CtcLossBackwardBackward{node}", **columns)
+        node=f"CtcLossBackwardBackward{node}", out_form="Tensor_out" if overload else "out",
+        **columns)
     return defop(
         f"_ctc_loss{overload}(Tensor log_probs, Tensor targets, {lengths} input_lengths, {lengths} target_lengths, "
         "int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",

@@ -611,7 +611,7 @@ def nll_family(name: str, node: str) -> tuple[Any, Any]:
         vjp=dict(self=lambda grad, self, target, weight, reduction, ignore_index, total_weight:
                  call(backward, [grad, self, target, weight, reduction, ignore_index, total_weight])),
         jvp=lambda self_t, target, weight, reduction, ignore_index:
-            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], None), **shared)
+            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], None), **shared, out_form="output")
     return forward, backward
 
 

@@ -252,7 +252,7 @@ multilabel_margin_loss_forward = defop(
     kernel=multilabel_kernel, jvp=multilabel_tangent, batch=families.loop, variants="", constant=(1,),
     node="MultilabelMarginLossBackward0",
     vjp=dict(self=lambda grad, self, target, reduction, is_target: call(
-        multilabel_margin_loss_backward, [grad, self, target, reduction, is_target])))
+        multilabel_margin_loss_backward, [grad, self, target, reduction, is_target])), out_form="output")
 defop("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", composite=True, variants="",
       out=False, kernel=lambda self, target, reduction: call(multilabel_margin_loss_forward, [self, target, reduction])[0],
       autocast="float32")

@@ -510,6 +510,7 @@ log_sigmoid_forward = defop(
     jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), None),
     batch=families.pointwise, elementwise=False, widen=True, variants="",
     node="LogSigmoidBackward0", out=False, pattern="elements",
+    out_form="output",
 )
 defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True,
       out="scalar", variants="")
@@ -577,7 +578,8 @@ hardswish_backward = backward_op(
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),
     dict(grad_output=lambda grad, self: call(hardswish_backward, [grad, self]),
          self=lambda grad, grad_output, self: where(self.gt(-3.0).logical_and(self.lt(3.0)), over(grad * grad_output, 3.0), 0)),
-    widen=True, lower="0 if self <= -3 else grad_output * (self / 3 + 0.5) if self < 3 else grad_output")
+    widen=True, lower="0 if self <= -3 else grad_output * (self / 3 + 0.5) if self < 3 else grad_output",
+    out_form="out")
 defop(
     "hardsigmoid(Tensor self) -> Tensor",
     kernel=limited("hardsigmoid_cpu", FLOATS, lambda xp, self: six_step(xp, self) / number_like(xp, self, 6)),

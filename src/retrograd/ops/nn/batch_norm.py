@@ -295,6 +295,7 @@ native_batch_norm = defop(
     vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
     batch=batched_batch_norm, variants="function", constant=(1, 2),
     lower="@batch_norm",
+    out_form="out(out, save_mean, save_invstd)",
 )
 native_batch_norm_backward = defop(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "

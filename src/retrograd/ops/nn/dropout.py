@@ -85,4 +85,5 @@ native_dropout_backward = defop(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     kernel=native_dropout_backward_kernel, vjp=dict(grad_output=lambda grad, mask, scale: grad * mask * scale),
     jvp="linear", batch=families.pointwise, variants="", out=False, real_only=True,
+    out_form="out",
 )

@@ -104,7 +104,7 @@ def fractional_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, output_size, result1: call(
             backward, [grad, self, kernel_size, output_size, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
-        batch=families.loop, autocast="float32", pattern=("choices", rank),
+        batch=families.loop, autocast="float32", pattern=("choices", rank), out_form="output(output, indices)",
     )
 
 

@@ -204,7 +204,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
                  call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
-        batch=families.folded, variants="", pattern=("choices", rank),
+        batch=families.folded, variants="", pattern=("choices", rank), out_form="out(out, indices)",
     )
     defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
           kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False,
@@ -477,6 +477,7 @@ def adaptive_avg_rows(rank: int) -> Any:
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
         check=takes(f"adaptive_avg_pool{rank}d_backward{suffix}", "FH"), pattern=("last", rank),
+        out_form="out",
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
@@ -561,7 +562,7 @@ def adaptive_max_rows(rank: int) -> Any:
         check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
         vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
-        autocast="float32" if rank == 3 else None, pattern=("choices", rank),
+        autocast="float32" if rank == 3 else None, pattern=("choices", rank), out_form="out(out, indices)",
     )
 
 

@@ -56,7 +56,8 @@ rrelu_backward = backward_op(
     "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, "
     "bool self_is_result) -> Tensor", rrelu_backward_kernel,
     dict(grad_output=lambda grad, self, noise, lower, upper, training:
-         call(rrelu_backward, [grad, self, noise, lower, upper, training, False]), self=zeros), widen=True, leading=1)
+         call(rrelu_backward, [grad, self, noise, lower, upper, training, False]), self=zeros), widen=True, leading=1,
+    out_form="out")
 ARGUMENTS = ("Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
              "Generator? generator=None")
 rrelu_with_noise = defop(

@@ -78,9 +78,10 @@ def extreme_dim_kernel(name: str) -> Any:
 
 def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
     """max or min: of all elements, along a dimension, of two tensors."""
+    places = {"max": "max_values", "min": "min_indices"}[name]
     along = defop(f"{name}.dim{NAMED}", kernel=extreme_dim_kernel(name), vjp=dict(self=selected_backward),
                   jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, traits=("guarded",), pattern="dims",
-                  lower=f"@native.{name}_dim")
+                  lower=f"@native.{name}_dim", out_form=f"dim_{name}({name}, {places})")
     kernel = full_extreme_kernel(name, reduce)
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
                  out="cast: Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be "
@@ -88,9 +89,9 @@ def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
                  batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel), lower=f"{name}(self)",
-                 pattern="dims")
+                 pattern="dims", out_form="unary_out")
     defop(f"{name}.other(Tensor self, Tensor other) -> Tensor", composite=True,
-          kernel=lambda self, other: getattr(late, reduce)(self, other))
+          kernel=lambda self, other: getattr(late, reduce)(self, other), out_form="out")
     return full, along
 
 
@@ -292,7 +293,7 @@ def median_dim_kernel(ignore_nan: bool) -> Any:
 
 def define_median(name: str, node: str, ignore_nan: bool) -> tuple[Any, Any]:
     along = defop(f"{name}.dim{NAMED}", kernel=median_dim_kernel(ignore_nan), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims")
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims", out_form="dim_values")
     full = defop(f"{name}(Tensor self) -> Tensor", out="aten", kernel=median_kernel(ignore_nan),
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
@@ -340,6 +341,7 @@ mode = defop(
     out="same: expected scalar type '{value}' but got '{out}' for {name} output",
     kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
     traits=("guarded", "out_first"), pattern="choices",
+    out_form="values",
 )
 
 
@@ -369,6 +371,7 @@ kthvalue = defop(
     out="same: output {name} must be of same type as input",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
     real_only=True, traits=("out_apart",), pattern="choices",
+    out_form="values",
 )
 
 # ---- the backward op of the ops above

@@ -159,6 +159,7 @@ segment_backward = defop(
     "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "
     "Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor",
     kernel=segment_backward_tensors, composite=True, variants="", out=False,
+    out_form="out",
 )
 expose(segment_reduce.packet, name="_segment_reduce", method=False)
 expose(segment_reduce.packet, name="segment_reduce", method=False)

@@ -69,11 +69,13 @@ def sort_jvp(self_t: Any, dim: int, indices: Any) -> Any:
 sort = defop(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
+    out_form="values",
 )
 sort_stable = defop(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     kernel=lambda xp, self, stable, dim, descending: sort_kernel(xp, self, dim, descending),
     vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1", traits=("guarded",), pattern="choices",
+    out_form="values_stable",
 )
 
 
@@ -138,6 +140,7 @@ def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
 topk = defop(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
+    out_form="values",
 )
 
 

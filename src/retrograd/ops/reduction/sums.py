@@ -98,6 +98,7 @@ sum_dims = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
     lower="sum(self)", pattern="dims",
+    out_form="IntList_out",
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -169,6 +170,7 @@ mean_dims = defop(
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="MeanBackward1",
     lower="mean(self)", pattern="dims",
+    out_form="out",
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -177,6 +179,7 @@ mean = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
     jvp="linear", batch=flattened(mean_dims),
     lower="mean(self)", pattern="dims",
+    out_form="dtype_out",
 )
 
 
@@ -256,6 +259,7 @@ prod_dim = defop(
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
     lower="prod(self)", autocast="float32", pattern="dims",
+    out_form="int_out",
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -292,19 +296,19 @@ any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_a
 BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel, batch=along_dim,
-    lower="any(self)", traits=("out_first", "chalf"))
+    lower="any(self)", traits=("out_first", "chalf"), out_form="out")
 any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
                 kernel=lambda xp, self: any_kernel(xp, self, None, False),
-             batch=flattened(any_dim), lower="any(self)", traits=("out_first", "chalf"))
+             batch=flattened(any_dim), lower="any(self)", traits=("out_first", "chalf"), out_form="all_out")
 any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel,
                  batch=logical_batch, lower="any(self)", traits=("out_first", "chalf"))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
-    lower="all(self)", traits=("out_first", "chalf"))
+    lower="all(self)", traits=("out_first", "chalf"), out_form="out")
 all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
-             batch=flattened(all_dim), lower="all(self)", traits=("out_first", "chalf"))
+             batch=flattened(all_dim), lower="all(self)", traits=("out_first", "chalf"), out_form="all_out")
 all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel,
                  batch=logical_batch, lower="all(self)", traits=("out_first", "chalf"))
@@ -433,7 +437,7 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     returns = "(Tensor, Tensor)" if with_mean else "Tensor"
     variants = "function" if with_mean else "function, method"
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
-          kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]))
+          kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]), out_form="out")
     op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean), lower=f"@{name}",
                vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean, pattern="dims")
     defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
@@ -589,6 +593,7 @@ norm_dims = defop(
     variants="",
     lower=NORMS, pattern="dims",
     traits=("chalf",),
+    out_form="out",
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
@@ -606,6 +611,7 @@ norm_dims_dtype = defop(
              norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
     jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="", pattern="dims",
     traits=("chalf",),
+    out_form="dtype_out",
 )
 norm_dtype = defop(
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",

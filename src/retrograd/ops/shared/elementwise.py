@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, HALVES
-from retrograd.core.opdef import OPS, defop, find_packet, load
+from retrograd.core.opdef import OPS, defop, find_packet, load, out_overload
 from retrograd.core.state import grad_enabled, slow_path, tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import late
@@ -84,10 +84,8 @@ def scalar_row(name: str, kernel: Any, rule: Any, **columns: Any) -> Any:
     """Declare the overload with a number; calls by name never choose it, since the Tensor overload takes numbers too."""
     alpha = ", Scalar alpha=1" if name in ("add", "sub") else ""
     op = defop(f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor", kernel=kernel, vjp=dict(self=rule),
-               jvp="elementwise", batch=families.pointwise, scalars=("other",), out=False,
+               jvp="elementwise", batch=families.pointwise, scalars=("other",), out=False, listed=False,
                node=f"{name.capitalize()}Backward1", **columns)
-    op.packet.overloads_.remove(op)
-    op.packet.schemas.remove(op.schema)
     return op
 
 
@@ -179,7 +177,7 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: Any = True, out
                   **columns if inplace == "function" else {**columns, "variants": "method"})
         if out:
             star = "" if "*" in arguments else "*, "
-            written = f"{overload}_out" if overload not in ("", "Tensor") else "out"
+            written = out_overload(meant)
             defop(f"{name}.{written}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, written),
                   functional=meant, **columns)
 

@@ -53,7 +53,7 @@ FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bs
 def declare(layout: Any, blocks: bool) -> None:
     """Declare to_sparse_csr and similar conversions: the recorded op and the method that calls it."""
     short = layout.name.removeprefix("sparse_")
-    size = "SymInt[2] blocksize, " if blocks else ""
+    size = "int[2] blocksize, " if blocks else ""
     op = defop(f"_to_sparse_{short}(Tensor self, {size}int? dense_dim=None) -> Tensor", kernel=None,
                vjp=dict(self=sparse_gradient), batch=unbatched, variants="", out=False, real_only=True)
 

@@ -90,7 +90,7 @@ to_sparse_dim = defop(
     real_only=True,
 )
 to_sparse_layout = defop(
-    "_to_sparse(Tensor self, *, Layout? layout=None, SymInt[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+    "_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
     kernel=None, vjp=dict(self=sparse_gradient), batch=unbatched, node="ToSparseBackward1", variants="", out=False,
     real_only=True,
 )
@@ -115,7 +115,7 @@ def by_layout(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
 
 
 for schema, function in (("to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", by_dim),
-                         ("to_sparse(Tensor self, *, Layout? layout=None, SymInt[2]? blocksize=None, int? dense_dim=None) "
+                         ("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) "
                           "-> Tensor", by_layout)):
     defop(schema, kernel=function, composite=True, variants="method", out=False)
 

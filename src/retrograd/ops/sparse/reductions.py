@@ -98,6 +98,7 @@ sparse_sum_backward = defop(
     "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
     kernel=None, vjp=dict(grad=lambda grads, self, dim: call(sparse_sum_dim, [on_places_of(grads[0], self), dim])),
     batch=unbatched, variants="", out=False,
+    out_form="out",
 )
 
 

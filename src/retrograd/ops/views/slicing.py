@@ -76,6 +76,7 @@ select_backward = defop(
     vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)),
     jvp="linear", batch=batch_into("dim"), node="SelectBackwardBackward0", variants="", pattern="moves",
     traits=("chalf",),
+    out_form="out",
 )
 
 
@@ -108,6 +109,7 @@ slice_backward = defop(
     vjp=dict(grad_output=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp="linear", batch=batch_into("dim"), node="SliceBackwardBackward0", variants="", pattern="moves",
     traits=("chalf",),
+    out_form="out",
 )
 
 
@@ -187,6 +189,7 @@ diagonal_backward = defop(
     vjp=dict(grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp="linear", batch=batch_into("dim1", "dim2"), node="DiagonalBackwardBackward0", variants="", pattern="moves",
     traits=("chalf",),
+    out_form="out",
 )
 defop("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)", composite=True, out=False,
       kernel=lambda A, offset, dim1, dim2: call(diagonal, [A, offset, dim1, dim2]), variants="")
@@ -278,6 +281,7 @@ unfold_backward = defop(
     jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="",
     pattern=("scatter", 0, "unfold", (2, 3, 4), 1),
     traits=("chalf",),
+    out_form="out",
 )
 
 
