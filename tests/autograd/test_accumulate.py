@@ -234,3 +234,14 @@ def test_hooks_that_keep_a_gradient_make_it_a_copy():
     y.register_hook(kept.append)
     y.exp().sum().backward()
     assert y.grad._version == 1 and kept[0] is not y.grad
+
+
+@pytest.mark.parametrize("wanted", [torch.float64, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("function", [lambda t: (t * t).sum(), lambda t: t.sum(), lambda t: (t.exp() + t.view(3)).sum()])
+def test_gradients_have_the_dtype_that_their_leaf_asks_for(function: Any, wanted: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    x.grad_dtype = wanted
+    assert torch.autograd.grad(function(x), x)[0].dtype is wanted
+    for _ in range(2):
+        function(x).backward()
+        assert x.grad.dtype is wanted

@@ -39,7 +39,7 @@ cdef bint capture(GraphTask task, Node node, list grads) except -1
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
 cpdef loop(GraphTask task, Node first=*)
 
-@cython.locals(t=Tensor, sink=AccumulateGrad, array=Array)
+@cython.locals(t=Tensor, leaf=Tensor, sink=AccumulateGrad, array=Array)
 cdef fitted(Node node, int nr, grad, Node sender, int index)
 
 @cython.locals(arrived=list)

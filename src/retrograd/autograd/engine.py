@@ -395,8 +395,11 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
     """`grad` in the shape and dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
         sink = node
-        array = leaf_of(sink).array
+        leaf = leaf_of(sink)
+        array = leaf.array
         shape, dtype = array.shape, array.dtype
+        if leaf._extra is not None and leaf._extra.grad_dtype_set:
+            return fit(grad, shape, dtype, node, sender, index)
     elif node._count_ == 1:
         shape, dtype = node._shape_, node._dtype_
     else:
