@@ -573,3 +573,50 @@ def test_only_fullgraph_can_be_overridden() -> None:
         f = torch.compile(lambda t: t.sin().sum().backward(), backend="eager")
         with pytest.raises(AssertionError, match="Only `fullgraph` kwarg override is supported for now"):
             f(torch.ones(2, requires_grad=True))
+
+
+def offloaded(folder: Any) -> Any:
+    def pack(t: Any) -> Any:
+        path = folder / "saved"
+        torch.save(t, path)
+        return path
+    return torch.autograd.graph.saved_tensors_hooks(pack, torch.load)
+
+
+@pytest.mark.parametrize(("kind", "graphs"), [("recomputed", 5), ("recomputed inside", 3), ("file", 2)])
+def test_hooks_that_run_programs_or_read_files_are_between_graphs(tmp_path: Any, kind: str, graphs: int) -> None:
+    made: list[Any] = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        made.append(module)
+        return module.forward
+    x = torch.arange(3.0).requires_grad_()
+    if kind == "file":
+        with offloaded(tmp_path):
+            out = x ** 2
+    else:
+        out = checkpoint(lambda t: (t.sin() * t.cos()).exp(), x, use_reentrant=kind == "recomputed inside")
+    with compiled_autograd.enable(lambda module: torch.compile(module, backend=backend)):
+        out.sum().backward()
+    y = x.detach().requires_grad_()
+    (y ** 2 if kind == "file" else (y.sin() * y.cos()).exp()).sum().backward()
+    assert torch.allclose(x.grad, y.grad) and len(made) == graphs and captures() == 1
+
+
+def test_recomputation_is_in_the_graph_where_breaks_are_errors() -> None:
+    x = torch.arange(3.0).requires_grad_()
+    out = checkpoint(lambda t: t.sin().exp(), x, use_reentrant=False)
+    with compiled_autograd.enable(lambda module: torch.compile(module, fullgraph=True)):
+        out.sum().backward()
+    assert torch.allclose(x.grad, x.cos() * x.sin().exp())
+
+
+def test_graph_is_freed_by_a_pass_that_raises() -> None:
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    x.register_hook(lambda grad: [][0])
+    with compiled_autograd.enable(as_it_is):
+        with pytest.raises(IndexError):
+            loss.backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            loss.backward()

@@ -21,6 +21,11 @@ def skipped_frame(message: str) -> str:
     return f"Call to `torch._dynamo.skip_frame()`\n  Explanation: User-inserted skip frame. Message: {message}"
 
 
+def skipped(function: str) -> str:
+    return ("Attempted to call function marked as skipped\n  Explanation: Dynamo developers have intentionally marked that the "
+            f"function `{function}` should not be traced.")
+
+
 def left_out(function: Any, reason: str | None) -> str:
     return ("Skip calling `torch.compiler.disable()`d function\n  Explanation: Skip calling function "
             f"`{function}` since it was wrapped with `torch.compiler.disable` (reason: {reason})")

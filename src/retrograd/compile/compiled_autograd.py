@@ -231,9 +231,11 @@ def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     def work(task: Any) -> None:
         collector.collect()
         entry = find(collector)
-        results.extend(execute(entry, collector))
-        if not keep_graph:
-            release(collector)
+        try:
+            results.extend(execute(entry, collector))
+        finally:                                  # also after an error, as in PyTorch
+            if not keep_graph:
+                release(collector)
     run_task(task, (), (), work)
     return results
 

@@ -21,7 +21,7 @@ import weakref
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from operator import itemgetter
 from typing import Any
 
@@ -29,6 +29,7 @@ from retrograd.compile import breaks, state, steps
 from retrograd.compile.deferred import Weight
 from retrograd.compile.errors import Unsupported
 from retrograd.core.graph import sequence
+from retrograd.core.hooks import hooks as services
 from retrograd.core.modes import TorchDispatchMode, remove_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import add_slow_path, tls
@@ -419,6 +420,23 @@ def break_current_graph(reason: str) -> None:
         recorder.break_graph(reason)
 
 
+def unrecorded(reason: str) -> Any:
+    """A scope whose ops are not recorded, where graph breaks are allowed; with fullgraph they are recorded as usual."""
+    recorder = recorders.current()
+    if recorder is None or not recorder.recording or recorder.is_strict():
+        return nullcontext()
+    return recorder.suspended(reason)
+
+
+def outside_of_graphs(function: str) -> Any:
+    """A scope for the body of a function that reads or writes files: a graph break."""
+    recorder = recorders.current()
+    return nullcontext() if recorder is None or not recorder.recording else recorder.suspended(breaks.skipped(function))
+
+
+services.unrecorded = outside_of_graphs
+
+
 def is_current_broken() -> bool:
     recorder = recorders.current()
     return recorder is not None and recorder.recording and recorder.breaks > 0
@@ -427,6 +445,7 @@ def is_current_broken() -> bool:
 steps.graph_breaks.end_segment = end_current_segment
 steps.graph_breaks.break_graph = break_current_graph
 steps.graph_breaks.is_broken = is_current_broken
+steps.graph_breaks.unrecorded = unrecorded
 
 
 def user_frames() -> list[traceback.FrameSummary]:

@@ -4,6 +4,7 @@ Any gradient may be None, as in the engine; this is determined when the graph ru
 """
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from retrograd.autograd.accumulate import accumulate
@@ -115,6 +116,7 @@ class GraphBreaks:
         self.end_segment: Any = lambda: None
         self.break_graph: Any = lambda reason: None
         self.is_broken: Any = lambda: False       # whether the recorded pass consists of several graphs
+        self.unrecorded: Any = lambda reason: nullcontext()       # a graph break where the compiler allows one
 
 
 graph_breaks = GraphBreaks()
@@ -143,7 +145,10 @@ def call_hook(hook: Any, *args: Any, hook_type: str, **facts: Any) -> Any:
     if hook_type == "unpack_hook":
         saved, node = facts["saved"], facts["node"]
         tls.task.node = node
-        return saved.with_history(hook(args[0]), node)
+        if getattr(hook, "is_traceable", True):
+            return saved.with_history(hook(args[0]), node)
+        with graph_breaks.unrecorded(f"unpack hook of {name_of(node)}, which is not traceable"):
+            return saved.with_history(hook(args[0]), node)
     hook(args[0])                             # the retains-grad hook
     return args[0]
 

@@ -6,6 +6,7 @@ it assigns the service.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -87,6 +88,8 @@ class Hooks:
         self.anomaly_report: Service = later("retrograd.autograd.anomaly", "anomaly_report")   # (node)
         # ---- compiled autograd, while it is on: takes the arguments of engine.run_backward
         self.compiled_backward: Service | None = None
+        # ---- recording (compile/recorder.py)
+        self.unrecorded: Service = lambda function: nullcontext()      # a scope that is in no graph
         # ---- deferred execution (compile/deferred.py)
         self.settle: Service | None = None                                                     # (*tensors)
         # ---- transforms

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+from retrograd.core.hooks import hooks
 from retrograd.serialization.archive import Archive, map_file
 from retrograd.serialization.errors import ArchiveError, EmptyFileError, UnpicklingError
 from retrograd.serialization.legacy import LegacyFile
@@ -70,7 +71,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
             return SafeUnpickler(data, load_storage, safe_names(), pickle_load_args["encoding"], position, size)
         return trusted_unpickler(data, position, load_storage, pickle_module or pickle, **pickle_load_args)
 
-    with open(f, "rb") if is_path else nullcontext(f) as file:
+    with hooks.unrecorded("torch.load"), open(f, "rb") if is_path else nullcontext(f) as file:
         try:
             return read(file, placement(map_location), start, f if mmap else None)
         except UnpicklingError as error:

@@ -13,6 +13,7 @@ from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from zlib import crc32
 
+from retrograd.core.hooks import hooks
 from retrograd.core.storage import bytes_of
 from retrograd.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from retrograd.serialization.options import options
@@ -41,7 +42,7 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = D
     pickler = Pickler(pickled, pickle_protocol, legacy=not _use_new_zipfile_serialization)
     pickler.dump(obj)          # before the file is opened: what cannot be saved must not leave half a file
     name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else ""
-    with replacing(os.fspath(f)) if is_path else taking_back(f) as file:
+    with hooks.unrecorded("torch.save"), replacing(os.fspath(f)) if is_path else taking_back(f) as file:
         if _use_new_zipfile_serialization:
             write_archive(file, name or "archive", pickled.getvalue(), pickler.storages, not _disable_byteorder_record)
         else:

@@ -214,6 +214,7 @@ class _checkpoint_hook(saved_tensors_hooks):
                 frame.forget(key)
             return value
 
+        unpack_hook.is_traceable = False      # type: ignore[attr-defined]  # it runs a program again
         super().__init__(pack_hook, unpack_hook)
 
 
