@@ -10,7 +10,7 @@ from retrograd.core.api import expose
 from retrograd.core.dtypes import int64
 from retrograd.core.hooks import hooks
 from retrograd.core.swapping import swap
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import FLAG_PENDING, Tensor
 from retrograd.ops import late
 from retrograd.storage import STORAGE_TYPES, TypedStorage
 
@@ -73,6 +73,8 @@ def __reversed__(self: Tensor) -> Tensor:
 @expose(plain=False)
 def _swap_with(self: Tensor, other: Tensor) -> None:
     """Exchange the contents of two tensors; `torch.utils.swap_tensors` checks whether that is safe."""
+    if hooks.settle is not None and (self._flags | other._flags) & FLAG_PENDING:
+        hooks.settle(self, other)                 # the tape knows tensors by identity
     swap(self, other)
 
 

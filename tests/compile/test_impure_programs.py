@@ -8,10 +8,11 @@ import pytest
 
 import retrograd as torch
 from retrograd.compile.state import backend_config
-from tests.compile.programs import gradients_and_structures, graphs, hostile, python_state, values_and_memory
+from tests.compile.programs import gradients_and_structures, graphs, hostile, interpreter, python_state, values_and_memory
 from tests.compile.programs.base import PROGRAMS, Compile
 
-MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile)     # importing them fills PROGRAMS
+# importing them fills PROGRAMS
+MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter)
 
 
 def observe(value: Any) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import retrograd
 from retrograd import Tensor
 from retrograd.fx._names import Namespace, is_ours, qualified_name, torch_with, type_repr
@@ -289,6 +291,8 @@ def repr_of(arg: Any, writer: Writer | None = None) -> str:
         return "{" + ", ".join([f"{key!r}: {repr_of(value, writer)}" for key, value in arg.items()]) + "}"
     if isinstance(arg, slice):
         return f"slice({repr_of(arg.start, writer)}, {repr_of(arg.stop, writer)}, {repr_of(arg.step, writer)})"
+    if isinstance(arg, np.generic):               # the source does not import NumPy
+        return repr(arg.item())
     if writer is not None:
         if isinstance(arg, type) or callable(arg) and hasattr(arg, "__name__") and not isinstance(arg, Tensor):
             return writer.name_of(arg)

@@ -6,6 +6,8 @@ import weakref
 from importlib import import_module
 from typing import Any
 
+import retrograd as torch
+
 LATER = ("_contextlib", "_device", "_foreach_utils", "_mode_utils", "_python_dispatch", "_pytree", "backcompat", "benchmark",
          "checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks",
          "model_zoo", "module_tracker", "serialization", "tensorboard", "weak")
@@ -33,6 +35,10 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     >>> weight
     tensor([0., 0., 0.])
     """
+    torch.compiler.disable(exchange)(t1, t2)      # a graph refers to tensors weakly, and knows them by identity
+
+
+def exchange(t1: Any, t2: Any) -> None:
     for name, t in (("t1", t1), ("t2", t2)):
         known = 1 if t.is_leaf and t.requires_grad else 0      # the accumulator of a leaf has a weak reference to it
         if weakref.getweakrefcount(t) > known:
