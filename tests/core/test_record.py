@@ -8,7 +8,6 @@ import pytest
 import retrograd as torch
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, camel, find_packet
-from retrograd.core.recipe import Plan
 from retrograd.core.record import OpNode, node_class
 from retrograd.core.schema import Schema
 
@@ -159,13 +158,14 @@ def test_a_plan_saves_for_the_wanted_inputs_only() -> None:
                                                                   ((mul.saved_names.index("self"), 0),)]
     assert len(mul.plan(3).inputs) == 2 and mul.plan(3) is mul.plan(3)
     add = op_called("add", "Tensor")
-    assert add.plan(3).inputs == () and add.plan(3).saves == 0
+    assert add.plan(3).inputs == () == add.plan(3).outputs
 
 
-def test_a_plan_knows_where_the_first_two_arguments_go() -> None:
-    plan = Plan(((0, 1), (1, 0)), (), (), 2)
-    assert (plan.first, plan.second, plan.saves) == (1, 0, 2)
-    assert (Plan((), (), (), 2).first, Plan((), (), (), 2).saves) == (-1, 0)
+def test_arguments_that_no_rule_reads_are_kept_only_where_they_differ_from_their_defaults() -> None:
+    x = leaf(1.0, 2.0)
+    usual, other = (x + 1.0).grad_fn, x.add(1.0, alpha=2).grad_fn
+    assert usual._attrs_ is None and usual._saved_alpha == 1
+    assert other._attrs_ is not None and other._saved_alpha == 2
 
 
 def test_a_rule_that_asks_for_what_is_not_there_is_an_error() -> None:

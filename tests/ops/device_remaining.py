@@ -65,14 +65,14 @@ REMAINING: dict[str, list[str]] = {
         _unsafe_masked_index_put_accumulate.default _upsample_nearest_exact2d.default
         _upsample_nearest_exact2d_backward.default adaptive_max_pool2d.default adaptive_max_pool2d_backward.default
         affine_grid_generator.default avg_pool2d.default avg_pool2d_backward.default avg_pool3d.default
-        avg_pool3d_backward.default baddbmm.default channel_shuffle.default clone.default constant_pad_nd.default
+        avg_pool3d_backward.default channel_shuffle.default clone.default constant_pad_nd.default
         _convolution.default
         convolution.default convolution_backward.default copy.default diag_embed.default diagonal_backward.default
         fill.Tensor flip.default fractional_max_pool2d.default fractional_max_pool3d.default grid_sampler_2d.default
         grid_sampler_2d_backward.default grid_sampler_3d.default grid_sampler_3d_backward.default histogram.bin_ct
         index.Tensor index_reduce.default max_pool2d_with_indices.default max_pool2d_with_indices_backward.default
         max_pool3d_with_indices.default median.dim mode.default multi_margin_loss.default
-        multi_margin_loss_backward.default mv.default native_channel_shuffle.default nll_loss2d_backward.default
+        multi_margin_loss_backward.default native_channel_shuffle.default nll_loss2d_backward.default
         nll_loss2d_forward.default nonzero_static.default pixel_shuffle.default pixel_unshuffle.default put.default
         reflection_pad1d.default reflection_pad1d_backward.default reflection_pad2d.default
         reflection_pad2d_backward.default reflection_pad3d.default reflection_pad3d_backward.default renorm.default

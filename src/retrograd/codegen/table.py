@@ -78,9 +78,7 @@ class Kernel:
         counts = reducing and REDUCE[p.reducer] == "sum" and isinstance(p.term, ast.Compare)
         widens = reducing and p.reducer in ("sum", "prod")
         self.out = "i" if counts else "b" if truth or op.promote == "compare" else "l" if widens else "s"
-        count = len(params) - len(op.fast_for or ())
-        given = dict(zip([q.name for q in params[count:]], op.fast_for or (), strict=True))      # the fixed arguments
-        self.params = [self.param(q, given.get(q.name, q.default)) for q in params]
+        self.params = [self.param(q) for q in params]
 
     def allowed(self, p: Program) -> int:
         op = self.op
@@ -110,9 +108,9 @@ class Kernel:
     def letters(self) -> str:
         return "".join(letter for letter, bits in (("f", FLOATS), ("d", DOUBLES), ("l", INTS | BOOLS)) if self.types & bits)
 
-    def param(self, q: Any, default: Any) -> str:
+    def param(self, q: Any) -> str:
         """A parameter's table row: its kind, its operand or number index, and its default."""
-        p, name = self.program, q.name
+        p, name, default = self.program, q.name, q.default
         optional = int(default is not REQUIRED)
         value = float(default) if isinstance(default, (bool, int, float)) else 0.0
         kind, slot, text = "X", 0, "0"

@@ -27,7 +27,6 @@ from retrograd.core.schema import Schema
 from retrograd.core.signatures import signature_of
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
-from retrograd.core.tensor import operators as table
 
 binder: Any
 operators: Any
@@ -87,6 +86,12 @@ def overridden(args: Any, kwargs: Any) -> bool:
     return False
 
 
+def is_op(public: str) -> bool:
+    """Whether a public name is an op's, not that of a function written in terms of ops (see ops/shared/as_ops.py)."""
+    packet = find_packet(public)
+    return packet is not None and any([op.variants for op in packet.overloads_])
+
+
 def make_unreduced(name: str, op: OpDef, public: Any = None) -> Any:
     """The public function of a loss: the schema's default (used by `ops.aten`) is the mean, but PyTorch's Python binding
     reads it as 0, so `torch.kl_div(a, b)` does not reduce by default."""
@@ -96,16 +101,6 @@ def make_unreduced(name: str, op: OpDef, public: Any = None) -> Any:
         if len(args) <= place and "reduction" not in kwargs:
             kwargs["reduction"] = 0
         return call_named(name, args, kwargs, False, function if public is None else public())
-    return function
-
-
-def pair(op: OpDef) -> Any:
-    """`op` as a function of its two tensors, with the other arguments fixed to those that `op.fast` supports."""
-    if not COMPILED:
-        return operators.written(op, "operator2")
-
-    def function(a: Any, b: Any) -> Any:
-        return table.dispatcher.binary(op, a, b)
     return function
 
 
@@ -289,7 +284,7 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
             return hooks.torch_function(function, args if written_out is None else written_out(args), kwargs)
         try:
-            if switches.any_mode and tls.profiler is not None and args and find_packet(public) is None:
+            if switches.any_mode and tls.profiler is not None and args and not is_op(public):
                 return tls.profiler.run_function(f"aten::{public}", args, lambda: fn(*args, **kwargs))
             return fn(*args, **kwargs)
         except Exception as error:       # checked last because it is slow: a non-tensor argument may still override the call

@@ -302,11 +302,8 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
         if given == 1:
             if self.unary is not None:
                 return dispatcher.unary(self.unary, <Tensor>args[0])
-        elif self.binary is not None and (is_ordinary(args[1]) or PyFloat_CheckExact(args[1]) and self.binary.writes_pair):
-            op = self.binary
-            if op.writes_pair:
-                return dispatcher.inplace(op, <Tensor>args[0], <object>args[1])
-            return dispatcher.binary(op, <Tensor>args[0], <object>args[1])
+        elif self.binary is not None and (is_ordinary(args[1]) or PyFloat_CheckExact(args[1]) and self.binary.numbers):
+            return dispatcher.binary(self.binary, <Tensor>args[0], <object>args[1])
     for form in self.forms:
         taken = given
         if form.varargs >= 0 and given > form.varargs and PyLong_CheckExact(args[form.varargs]):
@@ -378,13 +375,9 @@ cdef OpDef direct_op(list forms, int given):
             op = op.meant
             if not op._ready:
                 op.prepare()
-        if op.fast_for is not None or op.composite:
+        if op.composite or op.is_inplace and not op.straight or op.is_out or op.has_lists or op.returns_list or op.tensor_args != tuple(range(given)):
             return None
-        if op.writes_pair and given == 2:
-            if not op.functional._ready:
-                op.functional.prepare()
-            return op
-        return op if op.shortcut == given else None
+        return op
     return None
 
 

@@ -5,11 +5,11 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.quick cimport passes, quick_result, tensors_of, write_quick
-from retrograd.core.record cimport OpNode, finish, record, record_short, save_results
+from retrograd.core.quick cimport quick_result, tensors_of, write_quick, write_straight
+from retrograd.core.record cimport OpNode, finish, record, save_results, save_written
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
-from retrograd.core.views cimport mark_view
+from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor, wants_grad
+from retrograd.core.views cimport check_inplace, mark_view, rebase
 
 cdef class Dispatch(Dispatcher)
 
@@ -18,32 +18,29 @@ cdef Dispatch dispatcher
 cdef int FLAG_DUAL
 cdef object FLOAT32, FLOAT64
 
-@cython.locals(x=Array)
-cdef by_ufunc(OpDef op, Tensor a, b)
-cdef bint number_fits(OpDef op, Array array, number) except -1
-
 cdef class Dispatch(Dispatcher):
-    @cython.locals(x=Array, z=Array, out=Tensor, node=OpNode, requires=bint, flags=int)
     cpdef unary(self, OpDef op, Tensor a)
-    @cython.locals(x=Array, z=Array, out=Tensor, node=OpNode, other=Tensor, mask=int, flags=int)
+    @cython.locals(other=Tensor, flags=int)
     cpdef binary(self, OpDef op, Tensor a, b)
-    @cython.locals(x=Array, source=Array, other=Tensor, requires=bint, node=OpNode, mask=int)
-    cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
     cpdef counted(self, tensor)
     cpdef function(self, str name, args)
 
+@cython.locals(x=Array, z=Array, other=Tensor, out=Tensor, node=OpNode, mask=int)
+cdef call_straight(OpDef op, Tensor a, b)
+cdef Tensor bumped(Tensor t)
 cpdef call(OpDef op, args)
 @cython.locals(t=Tensor, array=Array, values=list, arrays=list, mask=int, records=bint, floats=bint, k=Py_ssize_t, i=Py_ssize_t)
 cpdef call_ordinary(OpDef op, args)
-@cython.locals(t=Tensor, values=list, mask=int)
-cpdef call_general(OpDef op, args)
 @cython.locals(z=Array, out=Tensor, node=OpNode)
 cdef record_and_run(OpDef op, args, list values, int mask, bint floats)
+@cython.locals(target=Tensor, node=OpNode)
+cdef call_inplace(OpDef op, args, list values, int mask, bint floats, bint records)
 @cython.locals(target=Tensor)
-cpdef call_inplace(OpDef op, args)
-cdef bint has_defaults(OpDef op, args) except -1
+cdef int gradients_of_write(OpDef op, args, int mask) except -1
+@cython.locals(t=Tensor)
+cpdef int gradient_mask(OpDef op, args) except -1
 cpdef call_slow(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)

@@ -1,8 +1,8 @@
 """The dispatcher that every op goes through: records it, runs its kernel, wraps the results.
 
 NOTE [The fast path and the slow path]
-`unary`, `binary` and `call` are the fast path. They make one test for any mode in this thread
-(`switches`, see state.py) and one in the tensors (`_flags`, see tensor.py); if both are clear they record and compute.
+`call_ordinary` is the fast path: one test for any mode in this thread (`switches`, see state.py), one of each tensor
+(`_flags`, see tensor.py); if all are clear it records and computes.
 The slow path (`call_slow`) goes through the layers from the outside in: transforms, inference mode, autograd with
 forward mode, dispatch modes and subclasses, conjugate and negative bits, devices. Each layer is a function of (op, args)
 that calls the one below. Arguments are a list in schema order; a Python number may stand where the schema says Tensor.
@@ -21,16 +21,14 @@ from retrograd.core.hooks import hooks
 from retrograd.core.kernels import (
     FLOAT32,
     FLOAT64,
-    check_overlap,
     compute_arrays,
-    in_order,
     run_kernel,
     write_into,
 )
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
-from retrograd.core.quick import passes, quick_result, tensors_of, write_quick
-from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
+from retrograd.core.quick import quick_result, tensors_of, write_quick, write_straight
+from retrograd.core.record import dropped, finish, record, save_results, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
 from retrograd.core.storage import offset_of, strides_of
@@ -77,166 +75,40 @@ class Dispatch(Dispatcher):
     """The entry points for Tensor's operators and generated functions."""
 
     def unary(self, op: OpDef, a: Any) -> Any:
-        """An op of one tensor and no other arguments."""
+        """An op of one tensor, with the defaults of its other arguments."""
         if switches.tape is not None:
             made = switches.tape.unary(op, a)
             if made is not None:
                 return made
-        if a._flags:
-            if a._flags == FLAG_DUAL and switches.any_mode == 0:
-                return run_dual(op, [a, *op.tail], autograd)
-            return call_operator(op, [a, *op.tail])
-        x = a.array
-        if not op.checks and (x.dtype.kind == "W" or op.floats and x.dtype.kind not in "fcV"):
-            if switches.any_mode and slow_path():
-                return call_operator(op, [a, *op.tail])
-            return call_general(op, [a, *op.tail])
-        requires = a._requires or (a._view is not None and a._view.base._requires)
-        if switches.any_mode:
-            flags = run_flags()
-            if flags:
-                if flags > 1 and slow_path():
-                    return call_operator(op, [a, *op.tail])
-                if flags & 1:
-                    requires = False
-        try:
-            made = op.fast(x)
-        except TypeError:          # NumPy does not support the dtype: the slow path raises PyTorch's error
-            return call_general(op, [a, *op.tail])
-        if type(made) is not ndarray:
-            if made is None:
-                made = by_ufunc(op, a, None)
-                if made is None:
-                    return call_general(op, [a, *op.tail])
-            made = np.asarray(made)
-        z = made
-        if op.loose and z.ndim > 2 and 0 in x.strides:        # NumPy orders dimensions of stride 0 differently
-            z = in_order(op, [x], z)
-        out = new_tensor(z)
-        if requires and op.differentiable:
-            node = record_short(op, a, None, 1)
-            if op.real_only and z.dtype.kind in "cW":
-                finish(op, node, 1, (out,))
-            node._shape_ = z.shape
-            node._dtype_ = z.dtype
-            out._node = node
-            out._requires = True
-            if op.saves_result:
-                save_results(op, node, 1, (out,))
-        return out
+        if op.straight:
+            made = call_straight(op, a, None)
+            if made is not None:
+                return made
+        args = [a, *op.tail]
+        if a._flags or switches.any_mode and slow_path():
+            return run_dual(op, args, autograd) if a._flags == FLAG_DUAL and not switches.any_mode else call_operator(op, args)
+        return call_ordinary(op, args)
 
     def binary(self, op: OpDef, a: Any, b: Any) -> Any:
-        """An op of two tensors, or of a tensor and a number."""
+        """An op of two tensors, or of a tensor and a number, with the defaults of its other arguments."""
         if switches.tape is not None:
             made = switches.tape.binary(op, a, b)
             if made is not None:
                 return made
-        x = a.array
-        mask = 0
+        flags = a._flags
         if isinstance(b, Tensor):
             other = b
-            if a._flags or other._flags:
-                if (a._flags | other._flags) == FLAG_DUAL and switches.any_mode == 0:
-                    return run_dual(op, [a, b, *op.tail], autograd)
-                return call_operator(op, [a, b, *op.tail])
-            y = other.array
-            if not op.checks and (x.dtype is not other.array.dtype or x.dtype.kind == "W"
-                                  or (op.floats and x.dtype.kind not in "fcV")):
-                return call_operator(op, [a, b, *op.tail]) if switches.any_mode and slow_path() else call_general(
-                    op, [a, b, *op.tail])
-            if other._requires or (other._view is not None and other._view.base._requires):
-                mask = 2
-        else:
-            if a._flags or not (op.checks and type(b) is float or number_fits(op, x, b)):
-                return call_number(op, a, b)
-            y = b
-        if a._requires or (a._view is not None and a._view.base._requires):
-            mask |= 1
-        if switches.any_mode:
-            flags = run_flags()
-            if flags:
-                if flags > 1 and slow_path():
-                    return call_operator(op, [a, b, *op.tail])
-                if flags & 1:
-                    mask = 0
-        fast = op.fast
-        if fast is None:
-            return call_general(op, [a, b, *op.tail])
-        try:
-            made = fast(x, y)
-        except Exception:
-            return call_general(op, [a, b, *op.tail])
-        if type(made) is not ndarray:
-            if made is None:
-                made = by_ufunc(op, a, b)
-                if made is None:
-                    return call_general(op, [a, b, *op.tail])
-            made = np.asarray(made)
-        z = made
-        if op.loose and z.ndim > 1 and (op.leading or not x.flags.c_contiguous):      # otherwise NumPy's order is right
-            z = in_order(op, [x, y], z)
-        out = new_tensor(z)
-        if mask and op.differentiable:
-            node = record_short(op, a, b, mask)
-            if op.real_only and z.dtype.kind in "cW":
-                finish(op, node, mask, (out,))
-            node._shape_ = z.shape
-            node._dtype_ = z.dtype
-            out._node = node
-            out._requires = True
-            if op.saves_result:
-                save_results(op, node, mask, (out,))
-        return out
-
-    def inplace(self, op: OpDef, a: Any, b: Any) -> Any:
-        """The in-place form of a binary op (`op` is that form, its functional op has a ufunc)."""
-        x = a.array
-        requires = a._requires or a._view is not None
-        if isinstance(b, Tensor):
-            other = b
-            y = source = other.array
-            if a._flags or other._flags or switches.any_mode and slow_path():
-                return call_operator(op, [a, b, *op.tail])
-            if x.dtype is not source.dtype or (source.ndim and source.shape != x.shape):
-                return call_inplace(op, [a, b, *op.tail])
-            requires = requires or other._requires or other._view is not None
-            if requires and x is not source and (x.base is not None or source.base is not None):
-                if not switches.any_mode or grad_enabled():
-                    check_inplace(a, wants_grad(a) or wants_grad(b))
-                check_overlap(x, (other,))
-        else:
-            if a._flags or switches.any_mode and slow_path():
-                return call_operator(op, [a, b, *op.tail])
-            if not number_fits(op, x, b):
-                return call_inplace(op, [a, fitting(b) if type(b) is int else b, *op.tail])
-            y = b
-        if switches.any_mode:
-            requires = requires and grad_enabled()
-        if not x.flags.c_contiguous or x.dtype.kind == "W" or (op.floats and x.dtype.kind not in "fcV"):
-            return call_general(op, [a, b, *op.tail])
-        node = None
-        if requires:
-            mask = 1 if wants_grad(a) else 0
-            if isinstance(b, Tensor) and wants_grad(b):
-                mask |= 2
-            if mask != 1 or op.plan(1).first >= 0 or op.saves_result:     # a rule that uses the old or the new value
-                if mask:
-                    return call_general(op, [a, b, *op.tail])
-            else:
-                check_inplace(a, True)
-                node = record_short(op, a, b, 1)
-        try:
-            into = op.functional.into
-            if into is None or into(x, y) is None:
-                op.functional.ufunc(x, y, x)
-        except Exception:
-            return call_general(op, [a, b, *op.tail])
-        bump(a)
-        if node is not None:
-            node._shape_ = x.shape
-            node._dtype_ = x.dtype
-            rebase(a, node)
-        return a
+            flags |= other._flags
+        elif type(b) is not float and (type(b) is not int or not -2147483648 <= b <= 2147483647):
+            return call_number(op, a, b)
+        if op.straight:
+            made = call_straight(op, a, b)
+            if made is not None:
+                return made
+        args = [a, b, *op.tail]
+        if flags or switches.any_mode and slow_path():
+            return run_dual(op, args, autograd) if flags == FLAG_DUAL and not switches.any_mode else call_operator(op, args)
+        return call_ordinary(op, args)
 
     def call(self, op: OpDef, args: Any) -> Any:
         """Any op, with its arguments as a list in schema order."""
@@ -257,41 +129,44 @@ class Dispatch(Dispatcher):
         return FUNCTIONS_BY_NAME[name](*args)
 
 
-def by_ufunc(op: OpDef, a: Any, b: Any) -> Any:
-    """The result of NumPy's function on complex arrays, which have no generated loop; None for other dtypes, and for
-    numbers that need promotion by the general path."""
+def call_straight(op: Any, a: Any, b: Any) -> Any:
+    """`call_ordinary` for one or two operands and a compiled kernel of them alone (`op.straight`, see recipe.py); `b` is None
+    for an op of one. None if a tensor, a mode or the kernel needs more."""
+    if a._flags or switches.any_mode and slow_path():
+        return None
     x = a.array
-    if op.ufunc is None or x.dtype.char not in "fdFD" or not x.ndim:
-        return None
+    mask = 1 if a._requires or (a._view is not None and a._view.base._requires) else 0
+    y = b
     if isinstance(b, Tensor):
-        y = b.array
-        if y.dtype.char not in "fdFD" or not y.ndim or x.dtype.kind == "f" and y.dtype.kind == "f":
+        other = b
+        if other._flags:
             return None
-        if x.dtype is not y.dtype and not (x.flags.c_contiguous and y.flags.c_contiguous):     # a cast makes a copy
-            return None
-    else:
-        y = b
-        if x.dtype.kind == "f":
-            return None
-    if op.check is not None and not passes(op, [a, *op.tail] if b is None else [a, b, *op.tail]):
+        y = other.array
+        if other._requires or (other._view is not None and other._view.base._requires):
+            mask |= 2
+    if switches.any_mode and mask and not grad_enabled():
+        mask = 0
+    if op.is_inplace:
+        return None if mask or a._view is not None or not write_straight(op, x, y) else bumped(a)
+    made = op.native(x) if b is None else op.native(x, y)
+    if type(made) is not ndarray:
         return None
-    try:
-        z = op.ufunc(x) if b is None else op.ufunc(x, y)
-    except Exception:
-        return None
-    if type(z) is ndarray and z.ndim > 1:
-        return in_order(op, [x] if b is None else [x, y], z)
-    return z
+    out = new_tensor(made)
+    if mask and op.differentiable:
+        node = record(op, (a,) if b is None else (a, b), mask, False)
+        z = made
+        node._shape_ = z.shape
+        node._dtype_ = z.dtype
+        out._node = node
+        out._requires = True
+        if op.saves_result:
+            save_results(op, node, mask, (out,))
+    return out
 
 
-def number_fits(op: OpDef, array: Any, number: Any) -> bool:
-    """Whether NumPy gives an array with a Python number the dtype that PyTorch does."""
-    kind = array.dtype.kind
-    if kind == "W" or op.exact and array.dtype.itemsize == 2 and kind in "fV":
-        return False
-    if type(number) is float:
-        return kind in "fc"
-    return type(number) is int and (kind in "fcV" or (kind in "iu" and not op.floats)) and -2147483648 <= number <= 127
+def bumped(t: Tensor) -> Tensor:
+    bump(t)
+    return t
 
 
 def call(op: Any, args: Any) -> Any:
@@ -349,7 +224,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
     records = switches.any_mode == 0 or grad_enabled()
     values = list(args)
     mask = 0                              # bit i: the i-th of op.inputs needs a gradient
-    floats = True                         # all operands are tensors of float32 or float64
+    floats = True                         # all operands are tensors of float32 or float64, or real numbers
     for k in range(len(op.tensor_args)):
         i = op.tensor_args[k]
         value = values[i]
@@ -378,7 +253,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
                     item = array
                 arrays.append(item)
             values[i] = arrays
-        elif value is not None:
+        elif value is not None and type(value) is not float and type(value) is not int:
             floats = False
     if op.composite:
         if op.quick and mask == 0:
@@ -387,33 +262,8 @@ def call_ordinary(op: Any, args: Any) -> Any:
                 return new_tensor(made) if type(made) is ndarray else tensors_of(op, made)
         return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
     if op.is_inplace:
-        if op.quick and mask == 0 and (not records or args[0]._view is None) and write_quick(op, args, values, floats):
-            return args[0]
-        if op.writes_pair and list(args[2:]) == list(op.tail):
-            if not op.functional._ready:
-                op.functional.prepare()
-            return dispatcher.inplace(op, args[0], args[1])
-        return call_inplace(op, args)
-    if op.shortcut and not op.quick and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
-        if op.shortcut == 1:
-            return dispatcher.unary(op, args[0])
-        if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
-            return dispatcher.binary(op, args[0], args[1])
+        return call_inplace(op, args, values, mask, floats, records)
     return record_and_run(op, args, values, mask, floats)
-
-
-def call_general(op: Any, args: Any) -> Any:
-    """`call_ordinary` for tensors without flags whose op the fast path of two operands leaves to its kernel."""
-    if op.composite:
-        return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
-    values = list(args)
-    for i in op.tensor_args:
-        value = args[i]
-        if isinstance(value, Tensor):
-            t = value
-            values[i] = t.array
-    mask = gradient_mask(op, args) if op.differentiable and (switches.any_mode == 0 or grad_enabled()) else 0
-    return record_and_run(op, args, values, mask, False)
 
 
 def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> Any:
@@ -453,26 +303,26 @@ def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> 
     return out
 
 
-def call_inplace(op: OpDef, args: Any) -> Any:
-    """An in-place op on tensors without flags while no mode is on; without the layers where nothing is recorded."""
+def call_inplace(op: Any, args: Any, values: Any, mask: int, floats: bool, records: bool) -> Any:
+    """Run an in-place op on tensors without flags: its node, the kernel that writes, the target's new history.
+
+    `mask` is not 0 if a tensor needs a gradient.
+    """
     target = args[0]
-    if (switches.any_mode == 0 or grad_enabled()) and (wants_grad(target) or target._view is not None or (
-            op.differentiable and gradient_mask(op, args))):
-        return autograd(op, args)
-    write_into(op, target, compute_arrays(op, args))
+    node = None
+    if records and (mask or target._view is not None):
+        mask = gradients_of_write(op, args, gradient_mask(op, args) if mask else 0)
+        node = record(op, args, mask, True) if mask else None
+    if not op.quick or not write_quick(op, args, values, floats):
+        write_into(op, target, compute_arrays(op, args))
     bump(target)
+    if node is not None:
+        node._shape_ = target.array.shape
+        node._dtype_ = target.array.dtype
+        rebase(target, node)
+        if op.saves_result:
+            save_written(op, node, mask, target)
     return target
-
-
-def has_defaults(op: Any, args: Any) -> bool:
-    """Whether the arguments after the tensors are those that `fast` supports; True is not 1 here."""
-    i = op.shortcut
-    for default in op.tail:
-        value = args[i]
-        if value is not default and (type(value) is not type(default) or value != default):
-            return False
-        i += 1
-    return True
 
 
 def takes_complex(op: Any, args: Any) -> bool:
@@ -488,7 +338,7 @@ def takes_complex(op: Any, args: Any) -> bool:
 
 
 def call_view(op: OpDef, args: Any) -> Any:
-    """`call_general` for one differentiable view of one tensor."""
+    """`call_ordinary` for one differentiable view of one tensor."""
     source = args[0]
     native = op.native
     x = source.array
@@ -619,33 +469,15 @@ def call_layers(op: OpDef, args: Any) -> Any:
 
 def autograd(op: OpDef, args: Any) -> Any:
     """Record the op if a gradient is needed, then run it on the layer below."""
-    mask = 0
-    target = None
-    if op.is_inplace or op.is_out:
-        if op.is_out:
-            return hooks.write_out(op, args)
-        target = args[0]
-    if op.differentiable or target is not None:
-        if grad_enabled() and not inference():
-            mask = gradient_mask(op, args)
-            if mask and all_inference(op, args):
-                mask = 0
-            if target is not None and "casts" in op.traits and target.array.dtype.kind not in "fcVW":
-                mask = 0
-        if target is not None:
-            check_inplace(target, mask != 0 or wants_grad(target) and "takes_leaves" not in op.traits)
-            if target._flags & FLAG_INFERENCE == 0 and mask and not op.differentiable:
-                raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
-    node = record(op, args, mask, target is not None) if mask and op.differentiable else None
-    if target is not None:
-        below(op, args)
-        if not target._flags & FLAG_INFERENCE:
-            bump(target)
-        if node is not None:
-            node._shape_, node._dtype_ = target.array.shape, target.array.dtype
-            rebase(target, node)
-            save_written(op, node, mask, target)
-        return target
+    if op.is_out:
+        return hooks.write_out(op, args)
+    recording = grad_enabled() and not inference()
+    mask = gradient_mask(op, args) if recording and (op.differentiable or op.is_inplace) else 0
+    if mask and all_inference(op, args):
+        mask = 0
+    if op.is_inplace:
+        return write_recorded(op, args, mask)
+    node = record(op, args, mask, False) if mask else None
     result = below(op, args)
     if op.is_view:
         view_results(op, args, result)
@@ -655,23 +487,46 @@ def autograd(op: OpDef, args: Any) -> Any:
     return result
 
 
+def write_recorded(op: OpDef, args: Any, mask: int) -> Any:
+    """`autograd` for an in-place op."""
+    target = args[0]
+    mask = gradients_of_write(op, args, mask)
+    node = record(op, args, mask, True) if mask else None
+    below(op, args)
+    if not target._flags & FLAG_INFERENCE:
+        bump(target)
+    if node is not None:
+        node._shape_, node._dtype_ = target.array.shape, target.array.dtype
+        rebase(target, node)
+        save_written(op, node, mask, target)
+    return target
+
+
+def gradients_of_write(op: OpDef, args: Any, mask: int) -> int:
+    """Which of the gradients in `mask` an in-place op records; raises if autograd cannot record the write."""
+    target = args[0]
+    if mask and "casts" in op.traits and target.array.dtype.kind not in "fcVW":
+        mask = 0
+    check_inplace(target, mask != 0 or wants_grad(target) and "takes_leaves" not in op.traits)
+    if mask and not op.differentiable:
+        if not target._flags & FLAG_INFERENCE:
+            raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
+        mask = 0
+    return mask
+
+
 def gradient_mask(op: OpDef, args: Any) -> int:
     """The op's differentiable inputs that require grad, as bits."""
     mask = 0
     for bit, i in enumerate(op.inputs):
-        t = args[i]
-        if isinstance(t, Tensor):
-            if t._flags & FLAG_PENDING and hooks.settle is not None:      # its node may change then
-                hooks.settle(t)
-            if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # its level has ended
-                mask |= 1 << bit
-        elif isinstance(t, (list, tuple)):
-            for item in t:
-                if isinstance(item, Tensor):
-                    if item._flags & FLAG_PENDING and hooks.settle is not None:
-                        hooks.settle(item)
-                    if wants_grad(item):
-                        mask |= 1 << bit
+        value = args[i]
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor):
+                t = item
+                if t._flags & FLAG_PENDING and hooks.settle is not None:      # its node may change then
+                    hooks.settle(t)
+                if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # its level has ended
+                    mask |= 1 << bit
     return mask
 
 

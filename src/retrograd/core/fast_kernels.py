@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import algorithms, dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS, OpDef
-from retrograd.core.recipe import quick_kind
+from retrograd.core.recipe import choose_kernel_calls
 
 ALGORITHM = "@native."      # prefix of `lower` in rows whose kernel is a function of core/native
 PRODUCTS = ("matmul", "bmm", "addmm")       # `lower` of rows that codegen/small_kernels.py computes
@@ -44,11 +44,11 @@ def use() -> bool:
         native.use_memory()
         native.set_threads(default_threads())
     KERNEL_INSTALLERS[:] = [install_kernel]
-    for packet in OPS.values():
-        for op in packet.overloads_:
-            if op._ready:
-                install_kernel(op)
-                op.quick = quick_kind(op)
+    ready = [op for packet in OPS.values() for op in packet.overloads_ if op._ready]
+    for op in ready:
+        install_kernel(op)
+    for op in ready:
+        choose_kernel_calls(op)
     return True
 
 
@@ -77,23 +77,11 @@ def install_kernel(op: OpDef) -> None:
         if tensor is not None and tensor.lower == op.lower:        # the Tensor overload's kernel accepts a number as `other`
             name = kernel_name(tensor)
     if op.lower in PRODUCTS:
-        compiled = getattr(products, name, None)
-        if compiled is not None and len(op.tensor_args) > 2:
-            products.bind(name, np.matmul)
-            op.native = compiled
-            return
-        if compiled is not None and op.fast is not compiled:
-            products.bind(name, op.fast)
-            op.fast = compiled
-    elif native is not None and name in native.kernels:
-        op.native = native.kernels[name]
-        if op.multiple or op.is_view or op.is_inplace or op.has_lists or getattr(op.check, "asks_more", False):
-            return                            # the op needs its check first, or depends on more than its tensors
-        op.fast, op.into = op.native, op.native.inplace
-    else:
-        return
-    op.checks = True
-    op.loose = False
+        op.native = getattr(products, name, None)
+        if op.native is not None:
+            products.bind(name, np.matmul if op.fast is None else op.fast)
+    elif native is not None:
+        op.native = native.kernels.get(name)
 
 
 def kernel_name(op: OpDef) -> str:

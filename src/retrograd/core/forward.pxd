@@ -29,7 +29,6 @@ cpdef Tensor primal_of(Tensor t)
 cpdef Tensor twin_of(Tensor t)
 cpdef bint same_layout(Tensor a, Tensor b) except -1
 cpdef run(OpDef op, args, autograd)
-cdef run_again(OpDef op, values)
 cdef bint recorded(OpDef op, args, list tangents) except -1
 cdef bint any_wants_grad(value) except -1
 cdef list tangents_among(args, places)

@@ -253,7 +253,7 @@ def run(op: OpDef, args: Any, autograd: Call) -> Any:
         result = autograd(op, args)
     else:
         values = bare(args)
-        result = autograd(op, args) if op.is_view else run_again(op, values)
+        result = autograd(op, args) if op.is_view else operators.dispatcher.call(op, values)
     made = tangents_of(op, values, tangents, result)
     if op.multiple:
         for nr, tangent in enumerate(made):
@@ -261,15 +261,6 @@ def run(op: OpDef, args: Any, autograd: Call) -> Any:
     else:
         settle(op, result, 0, made)
     return result
-
-
-def run_again(op: OpDef, values: Any) -> Any:
-    """Run the op on other values of the same types, without binding where no argument needs it."""
-    if op.shortcut == 1 and not op.tail:
-        return operators.dispatcher.unary(op, values[0])
-    if op.shortcut == 2 and not op.tail and isinstance(values[0], Tensor) and isinstance(values[1], Tensor):
-        return operators.dispatcher.binary(op, values[0], values[1])
-    return operators.dispatcher.call(op, values)
 
 
 def recorded(op: OpDef, args: Any, tangents: Any) -> bool:
@@ -403,7 +394,7 @@ def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
     if jvp == "elementwise":
         return elementwise(op, args, tangents, result)
     if jvp == "linear":
-        return run_again(op, substituted(op, args, tangents))
+        return operators.dispatcher.call(op, substituted(op, args, tangents))
     return by_formula(op, args, tangents, result)
 
 
@@ -456,7 +447,7 @@ def multilinear(op: OpDef, args: Any, tangents: Any) -> Any:
             continue
         for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
             primal, values[i] = values[i], one
-            total = plus(total, run_again(op, values))
+            total = plus(total, operators.dispatcher.call(op, values))
             values[i] = primal
     return summed(total, op, args, tangents)
 

@@ -22,6 +22,11 @@ def natively(op: OpDef, *args: Any) -> Any:
     return None if op.native is None else op.native(*args)
 
 
+def spread(function: Any, values: list[Any]) -> Any:
+    """`function(*values)`; compiled code makes the call without a tuple (see probe.pyx)."""
+    return function(*values)
+
+
 def moveaxis(array: Any, source: int, destination: int) -> Any:
     """The array with one dimension moved.
 

@@ -77,7 +77,7 @@ def write_each(op: OpDef, targets: Any, others: Any, tail: Any) -> None:
         if not op.functional._ready:
             op.functional.prepare()
         if not switches.any_mode or not slow_path():
-            into = op.functional.into
+            into = None if getattr(op.check, "asks_more", False) else getattr(op.functional.native, "inplace", None)
     records = not switches.any_mode or grad_enabled()
     for i in range(len(targets)):
         t = targets[i]

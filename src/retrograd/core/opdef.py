@@ -16,8 +16,8 @@ jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the 
 batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts; "values": the shape depends on values.
 fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
-         when all other arguments have their defaults (or are `fast_for`); it serves the fast path of dispatch. It may
-         return None for unsupported arguments.
+         when all other arguments have their defaults; plain Python calls it (see plain/operators.py). It may return None for
+         unsupported arguments.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
 flips    the lazy bits (conjugate, negative) in which the result differs from its input.
@@ -53,7 +53,17 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.recipe import DTYPE, GEOMETRY, LAYOUT, NOT_IMPLEMENTED, SHAPE, Plan, compile_rules, make_plan, quick_kind
+from retrograd.core.recipe import (
+    DTYPE,
+    GEOMETRY,
+    LAYOUT,
+    NOT_IMPLEMENTED,
+    SHAPE,
+    Plan,
+    choose_kernel_calls,
+    compile_rules,
+    make_plan,
+)
 from retrograd.core.schema import Schema
 
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
@@ -73,7 +83,7 @@ class OpDef:
 
     def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
-                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
+                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
                  mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None,
@@ -102,17 +112,13 @@ class OpDef:
         self.kernel = kernel
         self.direct: bool = isinstance(kernel, str)
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
-        # The function of the fast path: takes the arrays alone, valid for the defaults of all other arguments.
+        # NumPy's function of the arrays alone, valid for the defaults of all other arguments.
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
-        self.fast_for = fast_for
-        self.into: Any = None                 # a kernel that writes its result into the first array, None if it cannot
         self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # also supports `out=`
         # Its result has the memory order of its operands, unless it has a memory_format argument. (Read from the schema's
         # text, since parameters are parsed on first use.)
         self.elementwise: bool = elementwise if elementwise is not None else getattr(batch, "elementwise", False) and not (
             composite or "Tensor(a" in schema.text or " memory_format" in schema.text)
-        self.loose: bool = self.elementwise   # the memory order of `fast`'s result must be checked
-        self.checks: bool = False             # `fast` checks dtypes itself and returns None for unsupported ones
         self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) in which the results differ from the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
@@ -143,9 +149,11 @@ class OpDef:
         self.run: Any = None                  # plain core: runs its nodes (see plain/rules.py)
         self.short: Any = None                # the entry of `ops.aten.name.overload`, created by the first call (api.py)
         self.plans: dict[int, Plan] = {}
-        self.short_plans: list[Any] = [None] * 4
+        self.usual_plans: list[Any] = [None] * 4      # those for the first two inputs, by mask
         self.inputs: tuple[int, ...] = ()
-        self.quick: int = 0                   # see recipe.quick_kind
+        self.quick: int = 0                   # see recipe.choose_kernel_calls
+        self.straight: bool = False
+        self.into: Any = None                 # for an in-place form: the compiled kernel that writes to its first argument
         self._ready: bool = False
         self.tail: tuple[Any, ...] = ()
 
@@ -163,8 +171,8 @@ class OpDef:
         self.scalar_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.name in self.scalars])
         self.has_lists: bool = any(params[i].is_list for i in self.tensor_args)
         self.device_arg: int = next((i for i, p in enumerate(params) if p.type == "Device"), -1)
-        defaults = tuple([p.default for p in params[len(self.tensor_args):]])
-        self.tail = defaults if self.fast_for is None else self.fast_for
+        self.defaults: tuple[Any, ...] = tuple([p.default for p in params])
+        self.tail = self.defaults[len(self.tensor_args):]      # those of the other arguments, where the tensors come first
         self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
         self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
         names = [r.name for r in (self.functional.schema if self.is_out and self.functional is not None else schema).returns]
@@ -179,7 +187,6 @@ class OpDef:
                 self.pure.prepare()
         compile_rules(self)
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
-        self.two_inputs: bool = len(self.inputs) > 1
         # For each of `tensor_args`, the bit that says in a mask that it needs a gradient; where it only matters whether any
         # does, 1 for all.
         bits = {argument: 1 << place for place, argument in enumerate(self.inputs)} if self.differentiable else {}
@@ -188,18 +195,14 @@ class OpDef:
         if self.lower is not None or hasattr(self.kernel, "library"):
             for install in KERNEL_INSTALLERS:
                 install(self)
-        tensors = len(self.tensor_args)
-        self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
-                                         and self.tensor_args == tuple(range(tensors))) else 0
         # Ops that `dispatch.call_ordinary` can run in one go: one result, nothing written, no lists, no move to a device.
         simple = not (self.is_inplace or self.is_out or self.kernel is None or self.vjp == NOT_IMPLEMENTED
                       or self.device_arg >= 0 and self.tensor_args and self.differentiable)
-        self.one_view: bool = (simple and self.is_view and self.differentiable and tensors == 1 and not self.multiple
+        self.one_view: bool = (simple and self.is_view and self.differentiable and len(self.tensor_args) == 1
+                               and not self.multiple
                                and not self.real_only)
         self.simple: bool = simple and (self.one_view or not self.flips)
-        self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
-                                  and self.tensor_args == (0, 1))
-        self.quick = quick_kind(self)
+        choose_kernel_calls(self)
         self._ready = True
 
     def shows(self, slot: int) -> bool:
@@ -214,6 +217,8 @@ class OpDef:
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = make_plan(self, mask)
+            if mask < 4:
+                self.usual_plans[mask] = plan
         return plan
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
-"""Tests of a kernel's operands in C (kernels.py has the same in Python), and kernels that are one function of another
-library."""
+"""Calls of kernels: tests of the operands in C (kernels.py has the same in Python), a call with a list of arguments, and
+kernels that are one function of another library."""
 from cpython.object cimport PyObject
 from importlib import import_module
 from numpy import asarray
@@ -30,16 +30,25 @@ cdef extern from *:
         return 1;
     }
     static int start(void) { import_array1(-1); return 0; }
+    static PyObject *call_list(PyObject *function, PyObject *values) {
+        return PyObject_Vectorcall(function, PySequence_Fast_ITEMS(values), (size_t)PyList_GET_SIZE(values), NULL);
+    }
     """
+    object call_list(object function, object values)
     bint is_array(PyObject *o)
     int type_of(PyObject *o)
     bint is_row_major(PyObject *o)
     bint same_shape(PyObject *o, PyObject *p)
     int ndim(PyObject *o)
     int start() except -1
-    int NPY_FLOAT, NPY_DOUBLE
+    int NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE
 
 start()
+
+
+cpdef object spread(object function, list values):
+    """`function(*values)`, without a tuple for the arguments."""
+    return call_list(function, values)
 
 
 def uniformity(OpDef op, list values):
@@ -57,7 +66,7 @@ def uniformity(OpDef op, list values):
             return 0
         kind = type_of(value)
         if kind != NPY_FLOAT and kind != NPY_DOUBLE:
-            if op.widen and kind > 16 or op.floats or alike and (kind > 16 or op.scalar_args):
+            if op.widen and kind > 16 or op.floats and kind != NPY_CFLOAT and kind != NPY_CDOUBLE or alike and (kind > 16 or op.scalar_args):
                 return 0
             answer = 1
         if alike:

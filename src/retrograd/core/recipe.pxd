@@ -7,4 +7,4 @@ cdef class Rule:
 
 cdef class Plan:
     cdef public tuple inputs, outputs, attrs
-    cdef public int saves, first, second
+    cdef public bint only_shown

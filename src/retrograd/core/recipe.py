@@ -3,7 +3,7 @@
 NOTE [Recipes]
 A row of the table declares an op; its recipe lists the steps of a call, in the same form for both cores:
     Binding     matches arguments to parameters: read by binder.pyx in the compiled core, by plain/calls.py in the plain one
-    quick_kind  whether a call without recording goes straight to the compiled kernel, and after which tests
+    quick_kind  whether a call goes to the compiled kernel without promotion, and after which tests
     Rule        one derivative formula, and the sources of its arguments
     Plan        which tensors and attributes a node keeps for the gradients that are wanted
 `OpDef.prepare` creates all but the bindings, which belong to public names and not to ops.
@@ -69,15 +69,13 @@ class Rule:
 class Plan:
     """The values to save for one combination of inputs that need a gradient."""
 
-    __slots__ = ("attrs", "first", "inputs", "outputs", "saves", "second")
+    __slots__ = ("attrs", "inputs", "only_shown", "outputs")
 
-    def __init__(self, inputs: Any, outputs: Any, attrs: Any, slots: int) -> None:
-        self.saves: int = slots if inputs or outputs else 0
-        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # the slot of argument 0
-        self.second: int = next((slot for slot, argument in inputs if argument == 1), -1)
+    def __init__(self, inputs: Any, outputs: Any, attrs: Any, only_shown: bool) -> None:
         self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
         self.outputs = outputs        # ((slot, output), ...), packed after it
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
+        self.only_shown = only_shown  # no rule reads the attributes, which are all values of arguments
 
 
 class Slots:
@@ -168,16 +166,27 @@ def make_plan(op: Any, mask: int) -> Plan:
     attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
     return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),
                 tuple([(s, op.saved_outputs[s]) for s in slots if op.saved_outputs[s] >= 0]),
-                tuple([(s, *op.attr_kinds[s]) for s in attrs]), len(op.saved_names))
+                tuple([(s, *op.attr_kinds[s]) for s in attrs]),
+                not used and all([op.attr_kinds[s][0] == VALUE for s in attrs]))
 
 
-def make_short_plan(op: Any, mask: int) -> Plan:
-    """`make_plan` for calls with default arguments: unused attributes are not kept, they are in `op.tail`."""
-    plan = op.plan(mask)
-    wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
-    if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
-        return plan
-    return Plan(plan.inputs, plan.outputs, (), len(op.saved_names))
+def choose_kernel_calls(op: Any) -> None:
+    """Derive how calls reach the op's compiled kernel."""
+    op.quick = quick_kind(op)
+    op.into = getattr(op.pure.native, "inplace", None) if op.is_inplace and op.pure is not None else None
+    op.straight = is_straight(op)
+
+
+def is_straight(op: Any) -> bool:
+    """Whether an op of one or two tensors has a compiled kernel of these alone that returns None for dtypes that the op's check
+    refuses."""
+    tensors = len(op.tensor_args)
+    if tensors not in (1, 2) or op.tensor_args != tuple(range(tensors)) or getattr(op.check, "asks_more", False):
+        return False
+    if op.is_inplace:
+        return op.into is not None and not op.composite and not ("apart" in op.traits or "guarded" in op.traits)
+    return (op.native is not None and op.simple and op.lower is not None and not str(op.lower).startswith("@")
+            and not (op.multiple or op.is_view or op.has_lists or op.composite or op.real_only) and op.device_arg < 0)
 
 
 def quick_kind(op: Any) -> int:

@@ -33,7 +33,6 @@ from retrograd.core.recipe import (
     SIZES,
     STRIDES,
     VALUE,
-    make_short_plan,
 )
 from retrograd.core.saved import (
     FREED,
@@ -192,8 +191,8 @@ def saved_attribute(node: Any, name: str) -> Any:
         param = op.schema.params[argument]
         if node._attrs_ is not None:
             value = node._attrs_[slot]
-        else:                                            # a fast-path call with default arguments
-            value = op.tail[argument - len(op.tensor_args)] if kind == VALUE else None
+        else:                                            # see `has_defaults`
+            value = op.defaults[argument] if kind == VALUE else None
         if value is None and kind == STRIDES:
             return ()
         if key.endswith("_sizes_opt") and not value:
@@ -294,30 +293,27 @@ def new_node(op: OpDef) -> Any:
 
 
 def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
-    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient."""
+    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient. The last arguments may be missing
+    where they have their defaults."""
     node = new_node(op)
     if op.has_lists:
         record_lists(op, args, node)
         if switches.any_mode and tls.origins:
             remember(node)
         return node
-    plan = op.plans.get(mask)
+    plan = op.usual_plans[mask] if mask < 4 else None
     if plan is None:
         plan = op.plan(mask)
-    nexts = [None] * len(op.inputs)
-    for i in range(len(op.inputs)):
-        if mask >> i & 1:
-            source = args[op.inputs[i]]
-            n = source._node
-            if n is None or source._view is not None:
-                n = edge_from(node, source)
-            if source._nr and n is not None:
-                if node._nrs_ is None:
-                    node._nrs_ = [0] * len(op.inputs)
-                node._nrs_[i] = source._nr
-            nexts[i] = n
-    node._next_ = tuple(nexts) if op.vjp is not NOT_IMPLEMENTED or op.node_name != "NotImplemented" else tuple(
-        [n for n in nexts if n is not None])
+    count = len(op.inputs)
+    if count == 1:
+        node._next_ = (edge_at(node, op, args, mask, 0),)
+    elif count == 2 and op.vjp is not NOT_IMPLEMENTED:
+        node._next_ = (edge_at(node, op, args, mask, 0), edge_at(node, op, args, mask, 1))
+    else:
+        nexts = [edge_at(node, op, args, mask, i) for i in range(count)]
+        if op.vjp is NOT_IMPLEMENTED and op.node_name == "NotImplemented":
+            nexts = [n for n in nexts if n is not None]
+        node._next_ = tuple(nexts)
     if plan.inputs or plan.outputs:
         saved = node._saved_ = [None] * len(op.saved_names)
         unhooked = switches.any_mode == 0 or run_flags() <= 1
@@ -333,68 +329,38 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
                     saved[slot] = value
                     continue
             save_input(node, slot, value)
-    if plan.attrs:
+    if plan.attrs and not (plan.only_shown and has_defaults(op, plan, args)):
         values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
-            values[slot] = attribute_value(kind, args[arg], extra)
+            values[slot] = attribute_value(kind, args[arg] if arg < len(args) else op.defaults[arg], extra)
         node._attrs_ = tuple(values)           # a tuple of numbers is untracked by the garbage collector, a list never is
     if switches.any_mode and tls.origins:
         remember(node)
     return node
 
 
-def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
-    """`record` for the fast path: one or two tensors without flags (`b` may be a number)."""
-    plan = op.short_plans[mask]
-    if plan is None:
-        plan = op.short_plans[mask] = make_short_plan(op, mask)
-    node = new_node(op)
-    first = second = None
-    nr = 0
-    if mask & 1:
-        first = a._node
-        if first is None or a._view is not None:
-            first = edge_from(node, a)
-        nr = a._nr
-    if b is None:
-        node._next_ = (first,)
-        if nr:
-            node._nrs_ = [nr]
-    else:
-        if mask & 2:
-            other = b
-            second = other._node
-            if second is None or other._view is not None:
-                second = edge_from(node, other)
-            node._next_ = (first, second)
-            if nr or other._nr:
-                node._nrs_ = [nr, other._nr]
-        else:
-            node._next_ = (first, None) if op.two_inputs else (first,)
-            if nr:
-                node._nrs_ = [nr, 0]
-    if plan.saves:
-        saved = node._saved_ = [None] * plan.saves
-        if plan.first >= 0:
-            saved[plan.first] = a
-            if a._counter is not None:
-                note_version(node, plan.first, a)
-        if plan.second >= 0:
-            saved[plan.second] = b
-            if isinstance(b, Tensor):
-                other = b
-                if other._counter is not None:
-                    note_version(node, plan.second, other)
-        if switches.any_mode and tls.saved_hooks:
-            for slot, arg in plan.inputs:
-                save_input(node, slot, b if arg else a)
-    if plan.attrs:
-        values = [None] * len(op.attr_names)
-        for slot, kind, arg, extra in plan.attrs:
-            values[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
-                                           op.tail[arg - len(op.tensor_args)], extra)
-        node._attrs_ = tuple(values)
-    return node
+def edge_at(node: Any, op: Any, args: Any, mask: int, place: int) -> Any:
+    """The edge of `node` to the producer of the input at `place`; None if that needs no gradient."""
+    if not mask >> place & 1:
+        return None
+    i = op.inputs[place]
+    source = args[i]
+    n = source._node
+    if n is None or source._view is not None:
+        n = edge_from(node, source)
+    if source._nr and n is not None:
+        if node._nrs_ is None:
+            node._nrs_ = [0] * len(op.inputs)
+        node._nrs_[place] = source._nr
+    return n
+
+
+def has_defaults(op: OpDef, plan: Any, args: Any) -> bool:
+    """Whether the arguments that a node would only show have their default values, which it need not keep."""
+    for _, _, arg, _ in plan.attrs:
+        if arg < len(args) and args[arg] is not op.defaults[arg]:
+            return False
+    return True
 
 
 def record_lists(op: Any, args: Any, node: Any) -> None:

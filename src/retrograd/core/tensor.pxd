@@ -28,7 +28,6 @@ cdef class Extra:
 cdef class Dispatcher:
     cpdef unary(self, OpDef op, Tensor a)
     cpdef binary(self, OpDef op, Tensor a, b)
-    cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
     cpdef counted(self, tensor)

@@ -143,9 +143,6 @@ class Dispatcher:
     def binary(self, op: Any, a: Any, b: Any) -> Any:
         raise NotImplementedError
 
-    def inplace(self, op: Any, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
     def call(self, op: Any, args: Any) -> Any:
         raise NotImplementedError
 

@@ -7,6 +7,11 @@ from retrograd.core.tensor cimport Counter, Tensor, View, counter_of, new_tensor
 
 cdef Switches switches
 
+@cython.locals(view=View)
+cpdef check_inplace(Tensor t, bint wanted)
+@cython.locals(view=View, base=Tensor)
+cpdef rebase(Tensor t, Node node)
+
 @cython.locals(counter=Counter, parent=View)
 cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*, int output=*)
 @cython.locals(view=View, step=View, base=Tensor)

@@ -1,6 +1,6 @@
 """The body of a generated function after binding: guards, kernel, new tensor, node.
 
-The lines are those of `dispatch.call_general` specialised for the table's row and the types of the arguments. Where a guard
+The lines are those of `dispatch.call_ordinary` specialised for the table's row and the types of the arguments. Where a guard
 fails, or the kernel raises, the result is `ASK`: the layers run the call and raise its error.
 """
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Body:
         op = self.op
         arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
         through = f"run_kernel(op, ({self.values},), [{', '.join(arrays)}])"
-        if op.native is not None or op.checks or any([self.types[i] is complex for i in op.scalar_args]):
+        if op.native is not None or any([self.types[i] is complex for i in op.scalar_args]):
             return self.trying(f"z = {through}")
         for i in op.dtype_args:
             arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"

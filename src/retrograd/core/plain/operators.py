@@ -1,7 +1,7 @@
 """Generated functions for operators and ops of one or two tensors: one per op and calling convention.
 
 NOTE [Generated ops]
-The steps of `Dispatch.unary`, `Dispatch.binary` and `record_short` as one function, generated from the row of an op: which
+The steps of `call_ordinary` and `record` as one function of one or two tensors, generated from the row of an op: which
 inputs and attributes its node saves. Only the usual case is generated (ordinary float32 and float64 tensors, no mode on);
 everything else goes through the dispatcher of dispatch, which the compiled core always uses.
 Python's operators start as stubs and get their code on the first call, to keep import fast. The source is built from
@@ -19,7 +19,7 @@ import numpy as np
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
 from retrograd.core.kernels import is_spread
 from retrograd.core.opdef import OpDef
-from retrograd.core.recipe import SIZES, STRIDES, VALUE, make_short_plan
+from retrograd.core.recipe import SIZES, STRIDES, VALUE
 from retrograd.core.record import attribute_value, node_class
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
@@ -317,7 +317,7 @@ def source(op: OpDef, head: str) -> str:
     binary = head[-1] == "2"
     text, otherwise = HEADS[head]
     text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
-        "LOOSE", str(op.loose)).replace("LEADING", str(bool(op.leading)))
+        "LOOSE", str(op.elementwise)).replace("LEADING", str(bool(op.leading)))
     if KEEPS_ARRAYS and op.ufunc is not None:
         text = text.replace("FAST(x)", "fast(x) if x.ndim else fast(x, out=...)").replace(
             "FAST(x, y)", "fast(x, y) if x.ndim or y.ndim else fast(x, y, out=...)")
@@ -334,7 +334,7 @@ def source(op: OpDef, head: str) -> str:
 
 def kept(op: OpDef, mask: int) -> list[str]:
     """The lines that save the values for the gradients in `mask`."""
-    plan = make_short_plan(op, mask)
+    plan = op.plan(mask)
     lines = []
     if plan.inputs or plan.outputs:
         places = {slot: "ab"[arg] for slot, arg in plan.inputs} | dict.fromkeys([slot for slot, _ in plan.outputs], "z")
@@ -343,12 +343,12 @@ def kept(op: OpDef, mask: int) -> list[str]:
             a = "ab"[arg]
             check = "" if arg == 0 else f"isinstance({a}, Tensor) and "
             lines.append(f"if {check}{a}._counter is not None: note_version(node, {slot}, {a})")
-    if plan.attrs:
+    if plan.attrs and not plan.only_shown:
         values = dict.fromkeys(range(len(op.attr_names)), "None")
         for slot, kind, arg, extra in plan.attrs:
             x = "xy"[arg] if arg < len(op.tensor_args) else ""
             if kind == VALUE and not x:
-                values[slot] = f"op.tail[{arg - len(op.tensor_args)}]"
+                values[slot] = f"op.defaults[{arg}]"
             elif kind == SIZES and x:
                 values[slot] = f"{x}.shape"
             elif kind == STRIDES and x:
@@ -390,8 +390,8 @@ class WrittenDispatcher(Dispatcher):
     def __init__(self, dispatcher: Any) -> None:
         self.functions: dict[Any, Any] = {}
         self.behind = dispatcher                # compared with in tests
-        self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
-            dispatcher.inplace, dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
+        self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
+            dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
 
     def unary(self, op: OpDef, a: Any) -> Any:
         function = self.functions.get(op)

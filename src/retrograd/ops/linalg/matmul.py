@@ -79,7 +79,7 @@ def any_product(xp: Any, a: Any, b: Any) -> Any:
         bound = [max(abs(float(m.max())), abs(float(m.min()))) for m in (a, b)]
         if bound[0] * bound[1] * a.shape[-1] < EXACT:
             return xp.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
-    return stacked(a, b) if a.ndim == 3 == b.ndim else xp.matmul(a, b)
+    return stacked(a, b) if a.ndim == 3 == b.ndim and type(a) is np.ndarray else xp.matmul(a, b)
 
 
 def wide_product(xp: Any, a: Any, b: Any) -> Any:
@@ -99,7 +99,7 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     """Matrix product in the dtype of the operands, row-major."""
     if a.dtype.kind == "V" or a.dtype == np.float16:
         return narrow(wide_product(xp, a, b), a.dtype)
-    return np.ascontiguousarray(any_product(xp, a, b))
+    return xp.ascontiguousarray(any_product(xp, a, b))
 
 
 def fast_mm(a: Any, b: Any) -> Any:
@@ -163,7 +163,8 @@ def mm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words(self)} != {words(mat2)}")
     if self.size and mat2.size:
         no_bool("addmm_impl_cpu_", self)
-    return product(xp, self, mat2)
+    made = fast_mm(self, mat2) if type(self) is np.ndarray else None
+    return product(xp, self, mat2) if made is None else made
 
 
 def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
@@ -216,7 +217,8 @@ def bmm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
     same_scalar_type(self, mat2)
     if self.size and mat2.size:
         no_bool("bmm", self)
-    return product(xp, self, mat2)
+    made = fast_bmm(self, mat2) if type(self) is np.ndarray else None
+    return product(xp, self, mat2) if made is None else made
 
 
 def fast_bmm(a: Any, b: Any) -> Any:
@@ -344,8 +346,11 @@ def check_dot(self: Any, other: Any) -> None:
 
 
 def dot_kernel(xp: Any, self: Any, tensor: Any) -> Any:
+    made = fast_dot(self, tensor) if type(self) is np.ndarray else None
+    if made is not None:
+        return made
     check_dot(self, tensor)
-    return np.asarray(xp.dot(wide(self), wide(tensor))).astype(self.dtype, copy=False)
+    return xp.asarray(xp.dot(wide(self), wide(tensor))).astype(self.dtype, copy=False)
 
 
 def vdot_kernel(xp: Any, self: Any, other: Any) -> Any:
@@ -444,7 +449,6 @@ mm = defop(
     vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
     jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1),
 )
-mm.checks = True
 
 
 def check_int_mm(self: Any, mat2: Any) -> None:
@@ -472,7 +476,6 @@ bmm = defop(
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
     jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1),
 )
-bmm.checks = True
 ADDMM = dict(
     self=lambda grad, beta: times(grad, beta),
     mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha:
@@ -610,7 +613,6 @@ dot = defop(
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
 )
-dot.checks = True
 vdot = defop(
     "vdot(Tensor self, Tensor other) -> Tensor",
     out="same: result dtype {out} does not match input dtype {value}",

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.api import pair
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop, find_packet
@@ -109,21 +108,6 @@ def fast_relu(self: Any) -> Any:
     return np.maximum(self, SINGLE_ZERO) if dtype is SINGLE else np.maximum(self, DOUBLE_ZERO) if dtype is DOUBLE else None
 
 
-def fast_threshold_backward(grad: Any, self: Any) -> Any:
-    dtype = grad.dtype
-    if self.dtype is not dtype or (dtype is not SINGLE and dtype is not DOUBLE):
-        return None
-    zero = SINGLE_ZERO if dtype is SINGLE else DOUBLE_ZERO
-    lost = np.less_equal(self, zero)
-    if grad.shape != self.shape or not grad.flags.c_contiguous or not self.flags.c_contiguous or not grad.ndim:
-        return np.where(lost, zero, grad)
-    if grad.size >= MANY:
-        return masked_bits(grad, lost)
-    made = grad.copy()
-    np.putmask(made, lost, zero)
-    return made
-
-
 MANY = 1024           # elements from which bit operations are faster
 ONE = lean.ones((), np.int8)
 
@@ -138,14 +122,11 @@ threshold_backward = backward_op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
     dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
-    fast=fast_threshold_backward, fast_for=(0,),
     lower="0 if self <= threshold else grad_output", traits=("keeps_zero",))
-threshold_backward.prepare()
-pass_positive = pair(threshold_backward)
 
 
 def relu_gradient(grad: Any, result: Any) -> Any:
-    return pass_positive(grad, result)
+    return call(threshold_backward, [grad, result, 0])
 
 
 def bare_relu_gradient(grad: Any, result: Any) -> Any:

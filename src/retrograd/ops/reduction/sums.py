@@ -63,16 +63,11 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
         made = sum_of_parts(self, None, False)
         if made is not None:
             return made
+    if dtype is None and type(self) is np.ndarray and self.size <= 8 and self.dtype.char in "fd":    # where NumPy is slow
+        return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
     if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
         return xp.add.reduce(self, None)
     return sum_dims_kernel(xp, self, None, False, dtype)
-
-
-def fast_sum(self: Any) -> Any:
-    """Sum with Python for few numbers, where NumPy is slower."""
-    if self.size <= 8 and self.dtype.char in "fd":
-        return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
-    return sum_kernel(np, self, None)
 
 
 def sum_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -103,7 +98,7 @@ sum_dims = defop(
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     out="aten",
-    kernel=sum_kernel, fast=fast_sum, lower="sum(self)",
+    kernel=sum_kernel, fast=lambda self: sum_kernel(np, self, None), lower="sum(self)",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
     jvp="linear", batch=flattened(sum_dims), pattern="dims",
 )

@@ -1,0 +1,2 @@
+# C types for probe.pyx.
+cpdef object spread(object function, list values)
