@@ -122,7 +122,8 @@ class OpDef:
         self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) in which the results differ from the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
-        self.checks_dtypes: bool = getattr(check, "takes_floats", False)     # `check` accepts float32 and float64
+        # `check` accepts all real operands of float32 and float64
+        self.checks_dtypes: bool = getattr(check, "takes_floats", False)
         self.native: Any = None               # a compiled kernel of all arguments, arrays for tensors (see codegen/README.md)
         self.exact: bool = exact
         self.leading: int = leading

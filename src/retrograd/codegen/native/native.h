@@ -134,6 +134,14 @@ static int layer_shape(PyArrayObject *x, PyObject *shape, int *outer, npy_intp *
   }
   return 1;
 }
+/* whether a parameter, if there is one, has the shape of the dims of x from `outer` on */
+static int has_shape(PyArrayObject *w, PyArrayObject *x, int outer) {
+  if (!w) return 1;
+  if (PyArray_NDIM(w) != PyArray_NDIM(x) - outer) return 0;
+  for (int d = 0; d < PyArray_NDIM(w); d++)
+    if (PyArray_DIM(w, d) != PyArray_DIM(x, outer + d)) return 0;
+  return 1;
+}
 static PyObject *native_layer_norm(PyObject *const *args, Py_ssize_t n) {
   int code, wc, bc, outer;
   PyArrayObject *x, *w, *b;
@@ -143,7 +151,7 @@ static PyObject *native_layer_norm(PyObject *const *args, Py_ssize_t n) {
       !parameter(args[2], code, width, &w, &wc) || !parameter(args[3], code, width, &b, &bc) || !real_number(args[4], &eps) ||
       !PyArray_SIZE(x))
     return refuse();
-  if (w && b && wc != bc) return refuse();
+  if ((w && b && wc != bc) || !has_shape(w, x, outer) || !has_shape(b, x, outer)) return refuse();
   const int nd = PyArray_NDIM(x), wide = type_of(code), kept = w ? wc : code;
   npy_intp dims[MAXD];
   for (int d = 0; d < nd; d++) dims[d] = d < outer ? PyArray_DIM(x, d) : 1;
@@ -393,6 +401,7 @@ static PyObject *native_group_norm(PyObject *const *args, Py_ssize_t n) {
   if (n != 8 || !(x = float_array(args[0], &j.code)) || !count_of(args[3], &j.N) || !count_of(args[4], &j.C) ||
       !count_of(args[5], &j.size) || !count_of(args[6], &j.groups) || !real_number(args[7], &j.eps) ||
       !parameter(args[1], j.code, j.C, &w, &j.wc) || !parameter(args[2], j.code, j.C, &b, &j.bc) || (w && b && j.wc != j.bc) ||
+      (w && PyArray_NDIM(w) != 1) || (b && PyArray_NDIM(b) != 1) ||
       !PyArray_SIZE(x) || j.N * j.C * j.size != PyArray_SIZE(x) || j.groups < 1 || j.C % j.groups)
     return refuse();
   const int kept = w ? j.wc : j.code;

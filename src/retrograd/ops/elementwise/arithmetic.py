@@ -10,6 +10,7 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import accepts_floats
 from retrograd.ops.shared.elementwise import (
     C_NAMES,
     alias_rows,
@@ -484,6 +485,7 @@ defop(
 )
 
 
+@accepts_floats
 def check_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
     if all(t.array.dtype.kind in "biu" for t in (tensor1, tensor2)):
         raise RuntimeError(

@@ -14,6 +14,7 @@ from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.elementwise.arithmetic import check_sub
 from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import accepts_floats
 from retrograd.ops.shared.elementwise import (
     alias_rows,
     blanked,
@@ -81,6 +82,7 @@ def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
     return power_in_float32(xp, self, number_like(xp, self, exponent))
 
 
+@accepts_floats
 def check_scalar_power(self: Any, exponent: Any) -> None:
     if self.array.dtype.kind in "biu" and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -474,6 +476,7 @@ def dist_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any, p: Any, r
     return late.zeros_like(result) if slope is None else real_part(conj(slope) * (self_t - other_t)).sum()
 
 
+@accepts_floats
 def check_dist(self: Any, other: Any, p: Any) -> None:
     check_sub(self, other, 1)
 

@@ -13,7 +13,7 @@ from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import tls
 from retrograd.ops.elementwise.unary import special
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import without_gradient
+from retrograd.ops.shared.dtype_checks import accepts_floats, without_gradient
 from retrograd.ops.shared.elementwise import (
     less_from,
     limited,
@@ -92,6 +92,7 @@ def threshold_backward_kernel(xp: Any, grad_output: Any, self: Any, threshold: A
     return xp.where(xp.less_equal(self, number_like(xp, self, threshold)), zero_like(xp, grad_output), grad_output)
 
 
+@accepts_floats
 def check_relu(self: Any) -> None:
     if self.array.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
@@ -498,6 +499,7 @@ defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid
 
 
 # ---- the piecewise linear approximations
+@accepts_floats
 def check_hardtanh(self: Any, min_val: Any, max_val: Any) -> None:
     kind = self.array.dtype.kind
     if kind == "b":

@@ -20,7 +20,7 @@ from retrograd.ops.nn.batch_norm import (
     wide,
 )
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import takes
+from retrograd.ops.shared.dtype_checks import proven, takes
 from retrograd.ops.shared.elementwise import plus, unsupported
 
 
@@ -164,7 +164,7 @@ def summed_rows(t: Any, rows: int) -> Any:
 native_layer_norm = defop(
     "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
     "Tensor)",
-    kernel=layer_norm_kernel, check=check_layer_norm, vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
+    kernel=layer_norm_kernel, check=proven(check_layer_norm), vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
     batch=batched_layer_norm, variants="function", constant=(1, 2),
     lower="@layer_norm", pattern=("last", "normalized_shape"),
 )
@@ -318,7 +318,7 @@ native_group_norm = defop(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
     "(Tensor, Tensor, Tensor)",
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
-    check=check_group_norm, variants="function",
+    check=proven(check_group_norm), variants="function",
     lower="@group_norm",
     meta=lambda xp, input, weight, bias, N, C, HxW, group, eps: (
         contiguous_array(input.shape, input.dtype), *[contiguous_array((N, group), input.dtype)] * 2),

@@ -58,6 +58,12 @@ def asked_always(check: Any) -> Any:
     return check
 
 
+def accepts_floats(check: Any) -> Any:
+    """A check that accepts all real operands of float32 and float64."""
+    check.takes_floats = True
+    return check
+
+
 def proven(check: Any) -> Any:
     """A check that the op's compiled kernel performs itself."""
     check.proven = True

@@ -60,6 +60,7 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
             if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
                 raise error(message)
     check.refused_kinds = kinds  # type: ignore[attr-defined]
+    check.takes_floats = "f" not in kinds  # type: ignore[attr-defined]
     return check
 
 
@@ -68,6 +69,7 @@ def no_complex_gradient(name: str) -> Any:
     def check(self: Any, *args: Any) -> None:
         if self.array.dtype.kind in "cW" and grad_enabled() and wants_grad(self):
             raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+    check.takes_floats = True  # type: ignore[attr-defined]
     return check
 
 
@@ -100,6 +102,7 @@ def check_sub(self: Any, other: Any, alpha: Any) -> None:
 
 
 check_sub.refused_kinds = "b"  # type: ignore[attr-defined]
+check_sub.takes_floats = True  # type: ignore[attr-defined]
 
 
 add_scalar = scalar_row(
