@@ -22,9 +22,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev lint
 	@echo '== compiled'
-	RETROGRAD_PLAIN=0 $(BIN)/python -m pytest -n auto
+	RETROGRAD_PLAIN=0 $(BIN)/python -m pytest -n auto -m 'not plain'
 	@echo '== plain Python'
-	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest -n auto
+	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest -n auto -m 'not once'
 	@echo '== documentation'
 	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest --import-mode=prepend --doctest-modules \
 		--ignore=src/retrograd/__main__.py src/retrograd

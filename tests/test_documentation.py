@@ -59,6 +59,7 @@ def documented() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.once
 def test_everything_has_a_docstring_with_an_example() -> None:
     texts = {name: inspect.getdoc(value) or "" for name, value in documented().items()}
     assert [name for name, text in texts.items() if not text.split("\n", 1)[0].strip()] == [], "no docstring"

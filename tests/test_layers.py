@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
 SRC = Path(__file__).resolve().parent.parent / "src"
 PACKAGE = "retrograd"
 
@@ -36,10 +37,11 @@ def imported_modules(tree: ast.AST, module: str, is_package: bool) -> Iterator[t
 
     `from a.b import c` yields `a.b.c`: whether `c` is a module or a name in one makes no difference to the layer.
     """
-    inside = {id(node) for function in ast.walk(tree)
-              if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-              for node in ast.walk(function)}
-    for node in ast.walk(tree):
+    todo = [(tree, False)]
+    while todo:
+        node, inside = todo.pop()
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        todo += [(part, inside) for part in ast.iter_child_nodes(node)]
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -54,7 +56,7 @@ def imported_modules(tree: ast.AST, module: str, is_package: bool) -> Iterator[t
                 names = [str(node.args[0].value)]
         for name in names:
             if name == PACKAGE or name.startswith(PACKAGE + "."):
-                yield node.lineno, name, id(node) in inside
+                yield node.lineno, name, inside
 
 
 def violations(source: str, module: str, is_package: bool = False) -> list[str]:

@@ -6,6 +6,9 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.once
 SRC = Path(__file__).resolve().parent.parent / "src"
 HIDDEN = re.compile(r"^cdef (?!class |extern |enum |struct )(?:inline )?(?:\w+ )?(\w+)\(", re.MULTILINE)
 
@@ -22,7 +25,10 @@ def imports_of_hidden(path: Path, hidden: dict[str, set[str]]) -> list[str]:
     declared = path.with_suffix(".pxd")
     cimported = declared.read_text() if declared.exists() else ""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    source = path.read_text()
+    if not any([module in source for module in hidden]):
+        return []
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module in hidden:
             found += [f"{module_of(path)}: {node.module}.{alias.name}" for alias in node.names
                       if alias.name in hidden[node.module]

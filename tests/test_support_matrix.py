@@ -1,7 +1,11 @@
 """The page about what every op supports has a row for each, and says what the tables say."""
 from __future__ import annotations
 
+import pytest
+
 from tests.loading import load_tool
+
+pytestmark = pytest.mark.once
 
 
 def test_page_is_up_to_date_with_the_tables() -> None:

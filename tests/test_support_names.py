@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import retrograd
 from tests.loading import TOOLS, load_tool
 
+pytestmark = pytest.mark.once
 TOOL = TOOLS / "support_names.py"
 HOME = str(Path(retrograd.__file__ or "").resolve().parent.parent)
 

@@ -164,13 +164,15 @@ def test_narrow_integers_wrap_around_as_wide_ones_do(dtype: Any) -> None:
     a, b = (torch.from_numpy(random.integers(low, high, (70, 90))).to(dtype) for _ in range(2))
     names = ["add", "mul", "maximum", "minimum", "eq", "ne", "lt", "ge", "logical_and", "logical_xor", "bitwise_and",
              "bitwise_or", "bitwise_xor"] + ["sub"] * (dtype is not torch.bool)
+    pairs = ((a, b), (a.t(), b.t()), (a[:, ::2], b[:, 1::2]), (a, b[:1]), (a[:, :1], b), (a, b[3, 4]))
+    calls = [(name, x, y) for name in names for x, y in pairs]
+    results = with_threads(lambda: [getattr(torch, name)(x, y) for name, x, y in calls])
+    for (name, x, y), found in zip(calls, results, strict=True):
+        wide = getattr(torch, name)(x.long(), y.long())
+        assert found.dtype == (torch.bool if wide.dtype == torch.bool else dtype)
+        assert torch.equal(found, wide.to(found.dtype)), name
     for name in names:
         function = getattr(torch, name)
-        for x, y in ((a, b), (a.t(), b.t()), (a[:, ::2], b[:, 1::2]), (a, b[:1]), (a[:, :1], b), (a, b[3, 4])):
-            found, = with_threads(lambda f=function, x=x, y=y: [f(x, y)])
-            wide = function(x.long(), y.long())
-            assert found.dtype == (torch.bool if wide.dtype == torch.bool else dtype)
-            assert torch.equal(found, wide.to(found.dtype)), name
         if dtype is not torch.bool and name in ("add", "sub", "mul", "eq", "lt", "bitwise_and", "bitwise_xor"):
             assert torch.equal(function(a, 1), function(a.long(), 1).to(function(a, 1).dtype)), name
     if dtype is not torch.bool:

@@ -82,6 +82,7 @@ def watched_kernels() -> Iterator[tuple[dict[str, str], set[str]]]:
             op.compute = kernel
 
 
+@pytest.mark.plain
 def test_kernels_compute_through_xp() -> None:
     if not PLAIN:               # compiled algorithms take arrays of NumPy: the sources are asked
         run = subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", __file__], text=True,

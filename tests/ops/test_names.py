@@ -1,7 +1,11 @@
 """The list of names that stand for tables not yet imported is what the tables declare."""
 from __future__ import annotations
 
+import pytest
+
 from retrograd.ops import names
+
+pytestmark = pytest.mark.once
 
 
 def test_the_list_of_names_is_what_the_tables_declare() -> None:
