@@ -10,6 +10,7 @@ from typing import Any
 from retrograd.autograd.accumulate import accumulate
 from retrograd.autograd.engine import expands_to
 from retrograd.autograd.hooks import as_results, check_hook_result
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks as services
 from retrograd.core.opdef import OpDef
@@ -174,7 +175,7 @@ def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
     if shape is None:
         return grad
     dtype = dtype.numpy
-    if mixes and grad.array.dtype.kind in "cW" and dtype.kind not in "cW":
+    if mixes and is_complex_type(grad.array.dtype) and not is_complex_type(dtype):
         grad = late.real(grad)
     got = grad.array.shape
     if got != shape:
@@ -188,7 +189,7 @@ def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
         dtype = leaf._extra.grad_dtype.numpy
     have = grad.array.dtype
     if have != dtype:
-        if have.kind in "cW" and dtype.kind not in "cW":
+        if is_complex_type(have) and not is_complex_type(dtype):
             raise RuntimeError("Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
                                "true, but got false.  (Could this error message be improved?  If so, please report an "
                                "enhancement request to PyTorch.)")

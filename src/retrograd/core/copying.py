@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core import fast_kernels
 from retrograd.core.algorithms import native
-from retrograd.core.dtypes import HALVES
+from retrograd.core.dtypes import HALVES, is_complex_type
 
 SMALL = 4096                  # elements; below this NumPy is faster than calling the C function
 
@@ -39,7 +39,7 @@ def cast_array(array: Any, dtype: Any) -> Any:
         array = array.astype(np.complex64)
     elif dtype.kind == "W":                    # by way of the numbers that its library converts
         array = array.astype(np.complex64)
-    if array.dtype.kind == "c" and dtype.kind not in "cW":
+    if array.dtype.kind == "c" and not is_complex_type(dtype):
         array = array != 0 if dtype.kind == "b" else array.real
     if dtype.kind == "b" and array.dtype.kind == "V":
         return array.astype(np.float32) != 0

@@ -197,6 +197,16 @@ if "ml_dtypes" in sys.modules:            # arrays of this type may already exis
     _load_bfloat16()
 
 
+def is_complex_type(numpy: np.dtype[Any]) -> bool:
+    """Whether a NumPy type is complex; ml_dtypes gives complex32 a kind of its own."""
+    return numpy.kind in "cW"
+
+
+def is_inexact_type(numpy: np.dtype[Any]) -> bool:
+    """Whether a NumPy type is floating point or complex: tensors of no other type have gradients."""
+    return numpy.kind in "fcVW"
+
+
 def from_numpy(numpy_dtype: Any) -> dtype:
     """The dtype of arrays of this NumPy type, whatever their byte order.
 

@@ -199,7 +199,7 @@ def _nested_brackets(shown: Any, shape: tuple[int, ...], indent: int, summarise:
 def _contents(array: Any, shape: tuple[int, ...], indent: int) -> str:
     summarise = math.prod(shape) > options.threshold
     shown = _visible(array, summarise)
-    if shown.dtype.kind in "cW":
+    if dtypes.is_complex_type(shown.dtype):
         shown = shown if shown.dtype.kind == "c" else shown.astype(np.complex64)      # complex32 is not NumPy's own either
         number: NumberFormat | ComplexFormat = ComplexFormat(shown)
     else:

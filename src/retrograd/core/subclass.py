@@ -13,7 +13,7 @@ from typing import Any
 from retrograd.core.described import check_policy, set_policy
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import get_default_dtype
+from retrograd.core.dtypes import get_default_dtype, is_inexact_type
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import OpDef, Packet, find_packet
@@ -329,7 +329,7 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     made._counter = None if data._flags & FLAG_INFERENCE else counter_of(data)
     made._requires = False
     if require_grad:
-        if made.array.dtype.kind not in "fcVW":
+        if not is_inexact_type(made.array.dtype):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if made._flags & FLAG_INFERENCE and not tls.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")

@@ -16,6 +16,7 @@ import numpy as np
 
 from retrograd.core import dtypes, storage, subclass
 from retrograd.core.device import device
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.rng.mersenne import Generator as PlainGenerator
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
 from retrograd.methods import rebuild_wrapper_subclass
@@ -89,7 +90,7 @@ def rebuild_typed(stored: Any, offset: Any, size: Any, stride: Any, requires_gra
     if metadata is not None:
         if type(metadata) is not dict:
             raise UnpicklingError(f"the metadata of a tensor must be a dict, not {type(metadata).__name__}")
-        if t.array.dtype.kind in "cW" and metadata.get("conj") is True:
+        if is_complex_type(t.array.dtype) and metadata.get("conj") is True:
             t._flags |= FLAG_CONJ
         if metadata.get("neg") is True:
             t._flags |= FLAG_NEG

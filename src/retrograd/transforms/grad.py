@@ -15,6 +15,7 @@ from retrograd.autograd.backward import check_gradient, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
+from retrograd.core.dtypes import is_complex_type, is_inexact_type
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunction
@@ -199,7 +200,7 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
         if output.array.ndim:
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
-        if output.array.dtype.kind in "cW" and output.requires_grad:
+        if is_complex_type(output.array.dtype) and output.requires_grad:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         with DisableTorchFunction():          # function modes see only the program's own calls
             first = late.ones_like(output, memory_format=preserve_format)
@@ -245,7 +246,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
             if not isinstance(out, Tensor):
                 raise RuntimeError("vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type "
                                    f"{type(out)}")
-            if out.array.dtype.kind not in "fcVW":
+            if not is_inexact_type(out.array.dtype):
                 raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
                                    f"dtype {out.dtype}")
         roots, targets = [output_edge(out, level) for out in outputs], leaf_edges(leaves)
@@ -290,7 +291,7 @@ def leaf_of(t: Any, level: Grad) -> Any:
     """An input as a new leaf of this level, distinct from every object that the function may hold."""
     if not isinstance(t, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-    if t.array.dtype.kind not in "fcVW":
+    if not is_inexact_type(t.array.dtype):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     leaf = lift(level.unwrap(t), level)
     leaf._requires = True

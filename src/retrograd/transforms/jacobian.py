@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.transforms.arguments import argument_paths, select_arguments
@@ -116,7 +117,7 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 # ---- parts
 def refuse_complex(api: str, what: str, tensors: list[Any]) -> None:
     for i, t in enumerate(tensors):
-        if isinstance(t, Tensor) and t.array.dtype.kind in "cW":
+        if isinstance(t, Tensor) and is_complex_type(t.array.dtype):
             raise RuntimeError(f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.opdef import OpDef
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import Tensor
@@ -81,7 +82,8 @@ class Laplace(Carrying):
         check_formula(op)
         firsts, seconds = parts(carried, 0), parts(carried, 1)
         places = [i for i, one in enumerate(carried) if one is not None]
-        real = all([r.array.dtype.kind not in "cW" for r in (result if op.multiple else (result,)) if isinstance(r, Tensor)])
+        results = result if op.multiple else (result,)
+        real = not any([is_complex_type(r.array.dtype) for r in results if isinstance(r, Tensor)])
         linear = op.jvp == "linear" or "piecewise_linear" in op.traits or op.jvp == "multilinear" and len(places) == 1
         if op.jvp == "elementwise" and not linear and real and len(places) == 1 and (
                 values[places[0]].array.shape == result.array.shape and not op.multiple):

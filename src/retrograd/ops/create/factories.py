@@ -12,6 +12,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden, wanted_by_another
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import OpDef, defop
@@ -111,7 +112,7 @@ def quick(fast: Any, args: Any, kwargs: Any) -> Any:
     if dtype is not None and type(dtype) is not dtypes.dtype or requires is not None and type(requires) is not bool:
         return None
     array = fast(args, dtype)
-    return None if requires and array is not None and array.dtype.kind not in "fcVW" else array
+    return None if requires and array is not None and not is_inexact_type(array.dtype) else array
 
 
 def argument_order(op: Any, schema: Schema) -> Any:
@@ -177,7 +178,7 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
 
 
 def require_grad(t: Any) -> None:
-    if t.array.dtype.kind not in "fcVW":
+    if not is_inexact_type(t.array.dtype):
         raise RuntimeError(NEEDS_FLOAT)
     t._requires = True
 

@@ -13,6 +13,7 @@ from retrograd.core.arguments import resolve
 from retrograd.core.device import CPU, META, parse_device
 from retrograd.core.dispatch import resolve as resolved_bits
 from retrograd.core.dlpack import check_exportable
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
 from retrograd.core.origin import note_made
@@ -273,7 +274,7 @@ def values_array(values: list[Any], target: Any) -> Any:
                 raise TypeError("only integer tensors of a single element can be converted to an index")
             if value.array.size != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
-            if kind in "fV" and value.array.dtype.kind in "cW":
+            if kind in "fV" and is_complex_type(value.array.dtype):
                 raise RuntimeError("value cannot be converted to type double without overflow")
             values[i] = value = value.item()
         if type(value) not in PYTHON_NUMBERS:

@@ -12,6 +12,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import OpDef, defop
@@ -205,7 +206,7 @@ def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
     if filled(RANGE, array, gen, low, high):
         return array
     dtype = array.dtype
-    if dtype.kind in "cW":
+    if is_complex_type(dtype):
         raise RuntimeError(f"{'random_from_to_impl' if high is None else 'check_random_bounds'} handles only integral, "
                            "floating-point and boolean types")
     if high is not None and low >= high:
@@ -256,7 +257,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
         return array
     if array.size == 0:
         return array
-    if array.dtype.kind in "cW":
+    if is_complex_type(array.dtype):
         raise unsupported("random_kernel_cpu", array.dtype)
     return drawn(array, lambda shape: generator.random_full(source_of(gen), shape, array.dtype))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import algorithms, dtypes
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import HALVES
+from retrograd.core.dtypes import HALVES, is_complex_type
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators
@@ -329,14 +329,14 @@ def bounded(xp: Any, self: Any, low: Any, high: Any) -> Any:
 def check_bounds(self: Any, low: Any, high: Any) -> None:
     if low is None and high is None:
         raise RuntimeError(NO_BOUNDS)
-    if self.array.dtype.kind in "cW":
+    if is_complex_type(self.array.dtype):
         raise NotImplementedError(COMPLEX_CLAMP)
     for t in (low, high):
         if isinstance(t, complex) and self.array.dtype.kind in "biu":
             raise NotImplementedError(COMPLEX_CLAMP)
         if isinstance(t, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
-        if isinstance(t, Tensor) and t.array.dtype.kind in "cW":
+        if isinstance(t, Tensor) and is_complex_type(t.array.dtype):
             raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
 
 
@@ -344,7 +344,7 @@ check_bounds.refused_kinds = "c"  # type: ignore[attr-defined]
 
 
 def check_bound(self: Any, bound: Any) -> None:
-    if self.array.dtype.kind in "cW" or isinstance(bound, complex):
+    if is_complex_type(self.array.dtype) or isinstance(bound, complex):
         raise NotImplementedError(COMPLEX_CLAMP)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call, is_ordinary
-from retrograd.core.dtypes import BY_NUMPY, HALVES
+from retrograd.core.dtypes import BY_NUMPY, HALVES, is_complex_type
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
@@ -99,7 +99,7 @@ def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def nonnegative(exponent: Any) -> Any:
-    if exponent.array.dtype.kind in "cW":
+    if is_complex_type(exponent.array.dtype):
         return late.imag(exponent).eq(0).logical_and(late.real(exponent).ge(0))
     return exponent.ge(0)
 
@@ -112,7 +112,7 @@ def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> A
 
 
 def pow_backward_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
-    slope = conj(times(result, number_log(self, result.array.dtype.kind in "cW")))
+    slope = conj(times(result, number_log(self, is_complex_type(result.array.dtype))))
     return grad * (where(nonnegative(exponent), 0, slope) if self == 0 else slope)
 
 
@@ -228,14 +228,14 @@ def sgn_kernel(xp: Any, self: Any) -> Any:
 
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     """The derivative of a complex sign is tangential to the unit circle; that of a real one is zero."""
-    if self.array.dtype.kind not in "cW":
+    if not is_complex_type(self.array.dtype):
         return self.new_zeros(self.shape)
     size = self.abs()
     return blanked((grad - (result * result) * conj(grad)) / times(size, 2), size.eq(0))
 
 
 def check_inplace_abs(self: Any) -> None:
-    if self.array.dtype.kind in "cW":
+    if is_complex_type(self.array.dtype):
         raise RuntimeError("In-place abs is not supported for complex tensors.")
 
 
@@ -255,7 +255,7 @@ defop(
 
 
 def real_part(value: Any) -> Any:
-    return late.real(value) if value.array.dtype.kind in "cW" else value
+    return late.real(value) if is_complex_type(value.array.dtype) else value
 
 
 defop(

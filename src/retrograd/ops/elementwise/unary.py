@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import BY_NUMPY, finfo
+from retrograd.core.dtypes import BY_NUMPY, finfo, is_complex_type
 from retrograd.core.opdef import OPS, defop
 from retrograd.core.state import tls
 from retrograd.ops import late
@@ -56,7 +56,7 @@ function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(
 
 def acosh_rule(grad: Any, self: Any) -> Any:
     """Uses two square roots for complex numbers, to stay on the principal branch."""
-    if self.array.dtype.kind in "cW":
+    if is_complex_type(self.array.dtype):
         return grad * conj(plus(self, 1).rsqrt() * minus(self, 1).rsqrt())
     return grad * minus(self * self, 1).rsqrt()
 
@@ -287,13 +287,13 @@ def angle_kernel(xp: Any, self: Any) -> Any:
 
 
 def angle_rule(grad: Any, self: Any) -> Any:
-    if self.array.dtype.kind not in "cW":
+    if not is_complex_type(self.array.dtype):
         return zeros(self)
     return where(self.eq(0), 0, times(grad * self / self.abs().pow(2), 1j))
 
 
 def angle_tangent(self_p: Any, self_t: Any) -> Any:
-    if self_p.array.dtype.kind not in "cW":
+    if not is_complex_type(self_p.array.dtype):
         return zeros(self_p)
     return late.imag(conj(self_p) * self_t) / self_p.abs().pow(2)
 

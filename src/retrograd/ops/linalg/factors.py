@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean, storage
-from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.dtypes import BY_NUMPY, is_inexact_type
 from retrograd.ops.shared.families import wrap_dim
 
 INT32 = np.dtype(np.int32)
@@ -37,7 +37,7 @@ def check_square(name: str, array: Any, what: str = "A") -> None:
 
 
 def check_floating(name: str, array: Any, low_precision: bool = True) -> None:
-    if array.dtype.kind not in "fcVW":
+    if not is_inexact_type(array.dtype):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {legacy(array)}")
     if not low_precision and array.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {legacy(array)}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
@@ -233,7 +234,7 @@ def eig_kernel(xp: Any, self: Any) -> Any:
 
 
 def check_eig(name: str, self: Any) -> None:
-    if self.dtype.kind not in "fcVW":
+    if not is_inexact_type(self.dtype):
         raise RuntimeError(f"Unknown Complex ScalarType for {legacy(self)}")
     check_square(name, self)
     supported("linalg_eig_out_cpu", self)

@@ -12,6 +12,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.tensor import FLAG_WRAPPER, new_tensor
 from retrograd.ops import late
@@ -87,7 +88,7 @@ def cat_rule(grad: Any, tensors_sym_sizes: Any, tensors_scalar_type: Any, dim: i
         dim = dim % grad.array.ndim
     start = 0
     grads: list[Any] = []
-    if is_ordinary(grad) and not is_watched() and grad.array.dtype.kind not in "cW":
+    if is_ordinary(grad) and not is_watched() and not is_complex_type(grad.array.dtype):
         before = (slice(None),) * dim
         for sizes, wanted in zip(tensors_sym_sizes, needed, strict=True):
             if is_skipped(sizes):

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import finfo
+from retrograd.core.dtypes import finfo, is_complex_type
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import tls
 from retrograd.ops.elementwise.unary import special
@@ -96,7 +96,7 @@ def threshold_backward_kernel(xp: Any, grad_output: Any, self: Any, threshold: A
 def check_relu(self: Any) -> None:
     if self.array.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if self.array.dtype.kind in "cW":
+    if is_complex_type(self.array.dtype):
         raise NotImplementedError(COMPLEX_CLAMP)
 
 

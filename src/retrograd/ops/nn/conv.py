@@ -15,6 +15,7 @@ from typing import Any
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.nn.pool import channels_last, following, packed, widened
@@ -243,7 +244,7 @@ def check_settings(input: Any, weight: Any, bias: Any, stride: Any, padding: Any
     if input.dtype is not weight.dtype:
         if input.array.dtype.kind == "b":
             check_kernel(input, dilation, transposed, False)
-        if input.array.dtype.kind in "cW" and weight.array.dtype.kind not in "cW":
+        if is_complex_type(input.array.dtype) and not is_complex_type(weight.array.dtype):
             raise RuntimeError(f"Input type (CPU{input.dtype.legacy}Type) and weight type (torch.{weight.dtype.legacy}Tensor) "
                                "should be the same")
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
@@ -433,11 +434,11 @@ convolution_backward = defop(
 
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; a complex one uses three real ones."""
-    if input.array.dtype.kind in "cW" and weight.dtype is not input.dtype:
+    if is_complex_type(input.array.dtype) and weight.dtype is not input.dtype:
         words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
                  for t in (input, weight)]
         raise RuntimeError(f"Input type ({words[0]}) and weight type ({words[1]}) should be the same")
-    if input.array.dtype.kind not in "cW" or weight.array.dtype.kind not in "cW":
+    if not is_complex_type(input.array.dtype) or not is_complex_type(weight.array.dtype):
         return call(convolution, [input, weight, bias, *settings])
     if bias is not None and not bias.is_complex():
         words = [C_NAMES[t.dtype.name] if not settings[3] else name.format(t.dtype.legacy)

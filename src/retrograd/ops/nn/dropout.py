@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import generator, lean
-from retrograd.core.dtypes import BY_NUMPY, get_default_dtype
+from retrograd.core.dtypes import BY_NUMPY, get_default_dtype, is_inexact_type
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.ops import late
@@ -58,7 +58,7 @@ for name, feature, alpha in (("dropout", False, False), ("feature_dropout", True
 def native_dropout_kernel(xp: Any, input: Any, p: float, train: bool | None) -> Any:
     if train is False or input.size == 0:
         return input.copy(), lean.ones(input.shape, np.bool_)
-    if input.dtype.kind not in "fcVW":
+    if not is_inexact_type(input.dtype):
         raise RuntimeError(f"result type Float can't be cast to the desired output type {BY_NUMPY[input.dtype].legacy}")
     mask = generator.bernoulli(default_generator, input.shape, 1 - p, np.bool_)
     return input * mask.astype(input.dtype) * input.dtype.type(scale_of(p, train)), mask
@@ -69,7 +69,7 @@ def scale_of(p: float, train: bool | None) -> float:
 
 
 def native_dropout_backward_kernel(xp: Any, grad_output: Any, mask: Any, scale: float) -> Any:
-    if grad_output.dtype.kind not in "fcVW":
+    if not is_inexact_type(grad_output.dtype):
         grad_output = grad_output.astype(get_default_dtype().numpy)
     return grad_output * mask.astype(grad_output.dtype) * grad_output.dtype.type(scale)
 

@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_into
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.opdef import camel, defop
 from retrograd.ops import late
 from retrograd.ops.shared import families, geometry
@@ -94,7 +95,7 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
         return made
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any, padding: Any) -> Any:
-        if grad_output.dtype.kind not in "fVcW":
+        if not is_inexact_type(grad_output.dtype):
             raise unsupported(f"{name}_backward", grad_output.dtype)
         check_padding(self.shape, padding, rank, is_mirror)
         result = grad_output

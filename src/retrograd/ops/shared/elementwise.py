@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import BY_NUMPY, HALVES
+from retrograd.core.dtypes import BY_NUMPY, HALVES, is_complex_type
 from retrograd.core.opdef import OPS, defop, find_packet, load, out_overload
 from retrograd.core.state import grad_enabled, slow_path, tls
 from retrograd.core.tensor import Tensor, wants_grad
@@ -67,7 +67,7 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
 def no_complex_gradient(name: str) -> Any:
     """A check for an op that computes with complex numbers but has no derivative for them."""
     def check(self: Any, *args: Any) -> None:
-        if self.array.dtype.kind in "cW" and grad_enabled() and wants_grad(self):
+        if is_complex_type(self.array.dtype) and grad_enabled() and wants_grad(self):
             raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
     check.takes_floats = True  # type: ignore[attr-defined]
     return check

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
+from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import counter_of
@@ -17,7 +18,7 @@ from retrograd.ops.create.factories import OPTIONS, default, public
 def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> Any:
     """The window of `length` points; a periodic one is a symmetric one with its last point left off."""
     dtype = dtype or default()
-    if dtype.kind not in "fcVW":
+    if not is_inexact_type(dtype):
         found = INTEGERS[dtypes.BY_NUMPY[dtype].name]
         raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={found}"
                            ", device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "

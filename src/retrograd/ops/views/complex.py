@@ -9,6 +9,7 @@ from retrograd.core import dtypes, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import is_complex_type
 from retrograd.core.kernels import broadcast_problem, is_shared
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
@@ -102,9 +103,9 @@ neg_view = defop(
 @expose
 def conj(input: Any) -> Any:
     """A lazily conjugated view; the tensor itself if it is real."""
-    if input._flags & FLAG_SPARSE and input.array.dtype.kind in "cW":
+    if input._flags & FLAG_SPARSE and is_complex_type(input.array.dtype):
         return late.conj_physical(input)
-    return call(lazy_conj, [input]) if input.array.dtype.kind in "cW" else input
+    return call(lazy_conj, [input]) if is_complex_type(input.array.dtype) else input
 
 
 @expose
@@ -147,14 +148,14 @@ physical_inplace = defop(
     traits=("chalf",))
 defop("conj_physical(Tensor self) -> Tensor",
       out="found", composite=True,
-      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind in "cW" else self, traits=("out_untracked",))
+      kernel=lambda self: call(physical, [self]) if is_complex_type(self.array.dtype) else self, traits=("out_untracked",))
 
 
 # ---- parts
 @expose(method=False)
 def real(input: Any) -> Any:
     """The real part as a view; the tensor itself if it is real."""
-    if input.array.dtype.kind not in "cW":
+    if not is_complex_type(input.array.dtype):
         return input
     pairs = call(view_as_real, [call(lazy_conj, [input]) if input._flags & FLAG_CONJ else input])
     return call(select, [pairs, pairs.array.ndim - 1, 0])
@@ -163,7 +164,7 @@ def real(input: Any) -> Any:
 @expose(method=False)
 def imag(input: Any) -> Any:
     """The imaginary part as a view."""
-    if input.array.dtype.kind not in "cW":
+    if not is_complex_type(input.array.dtype):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input._flags & FLAG_CONJ:
         pairs = call(neg_view, [call(view_as_real, [call(lazy_conj, [input])])])
