@@ -1,24 +1,15 @@
 """How the scales of quantized numbers are chosen: one for a tensor or one for each channel, around zero or not."""
 from __future__ import annotations
 
+from retrograd.ops.memory.copy import NamedConstant
 
-class qscheme:
+
+class qscheme(NamedConstant):
     """A way of quantizing.
 
     >>> per_tensor_affine
     torch.per_tensor_affine
     """
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
 
 
 qscheme.__module__ = "torch"

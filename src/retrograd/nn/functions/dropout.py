@@ -53,13 +53,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to "
                            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an "
                            "optional batch dimension (i.e. 2D or 3D inputs).")
-    batched = rank == 3
-    if not batched:
-        input = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    made = feature_dropout(input, p, training, inplace)
-    if not batched:
-        made = made.squeeze_(0) if inplace else made.squeeze(0)
-    return made
+    return drop_channels(input, p, training, inplace, batched=rank == 3)
 
 
 @overridable
@@ -95,13 +89,15 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     rank = input.dim()
     if rank not in (4, 5):
         warn_rank("dropout3d", rank, 3, "4D or 5D")
-    batched = rank == 5
-    if not batched:
-        input = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    made = feature_dropout(input, p, training, inplace)
-    if not batched:
-        made = made.squeeze_(0) if inplace else made.squeeze(0)
-    return made
+    return drop_channels(input, p, training, inplace, batched=rank == 5)
+
+
+def drop_channels(input: Any, p: float, training: bool, inplace: bool, batched: bool) -> Any:
+    """Drop whole channels of a batch, or of a single example."""
+    if batched:
+        return feature_dropout(input, p, training, inplace)
+    made = feature_dropout(input.unsqueeze_(0) if inplace else input.unsqueeze(0), p, training, inplace)
+    return made.squeeze_(0) if inplace else made.squeeze(0)
 
 
 @overridable

@@ -42,8 +42,8 @@ from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.out_dtypes import check_dtype
 
 
-class memory_format:
-    """The memory format of a tensor, such as `contiguous_format` or `channels_last`."""
+class NamedConstant:
+    """A constant of the package: shown and pickled by its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,6 +53,10 @@ class memory_format:
 
     def __reduce__(self) -> str:
         return self.name
+
+
+class memory_format(NamedConstant):
+    """The memory format of a tensor, such as `contiguous_format` or `channels_last`."""
 
 
 contiguous_format = memory_format("contiguous_format")
@@ -61,17 +65,8 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
 
-class layout:
+class layout(NamedConstant):
     """Whether a tensor is dense (`strided`) or one of the sparse kinds."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
 
 
 strided = layout("strided")
