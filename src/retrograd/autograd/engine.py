@@ -26,7 +26,7 @@ from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, switch_grad, switches, thread_state, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import FLAG_SPARSE, Tensor, counter_of, new_tensor
+from retrograd.core.tensor import FLAG_PENDING, FLAG_SPARSE, Counter, Tensor, new_tensor
 from retrograd.core.views import CopySlices
 from retrograd.ops import late
 
@@ -369,10 +369,13 @@ def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) 
     if old is None:
         arrived[nr] = grad
     else:                         # sparse + dense is not defined, dense + sparse is
+        in_place = not task.create_graph and type(old) is Tensor and not (old._flags | grad._flags) & ~FLAG_PENDING and (
+            getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc)      # in PyTorch
         both = grad + old if old._flags & FLAG_SPARSE else old + grad
-        if not task.create_graph and type(old) is Tensor and not (old._flags or grad._flags) and (
-                getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc):
-            counter_of(both).n = 1 if old._counter is None else old._counter.n + 1       # PyTorch adds in place
+        if in_place:
+            if both._counter is None:             # not `counter_of`, which computes a value that is pending
+                both._counter = Counter()
+            both._counter.n = 1 if old._counter is None else old._counter.n + 1
         arrived[nr] = both
 
 

@@ -302,7 +302,7 @@ class Trace(Deferrer):
             result = self.waiting.attempt(op, args, True)
         if result is None or len(self.waiting.events) == events:
             raise CannotTrace
-        self.kept.append(result)
+        self.kept.append(result.array)            # not the tensor: the engine adds in place to those that nobody holds
         return result
 
     def _process(self, op: OpDef, args: Any) -> Any:

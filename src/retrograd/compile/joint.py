@@ -375,9 +375,8 @@ class CompiledFunctionBackward(Node):
                 if not layout.is_of(array) or not array.flags.aligned:
                     array = layout.new()
                     array[...] = grad.array
-                else:
-                    tensors[number] = grad
                 values[number] = array
+                tensors[number] = grad
         for found in backward.results:
             if found is not None and values[found[0]] is None:
                 values[found[0]] = backward.layouts[found[0]].new()
@@ -389,7 +388,10 @@ class CompiledFunctionBackward(Node):
                 continue
             number, shape = found
             if number not in tensors:
-                tensors[number] = new_tensor(values[number])
+                t = tensors[number] = new_tensor(values[number])
+                if number in backward.versions:
+                    t._counter = Counter()
+                    t._counter.n = backward.versions[number]
             elif tensors[number] is None:         # saved values may be used again
                 tensors[number] = new_tensor(values[number].copy("K"))
             made.append(tensors[number] if shape is None else new_tensor(np.broadcast_to(values[number], shape)))

@@ -101,6 +101,7 @@ class Backward:
         self.grads: list[tuple[int, Any]] = []    # (number, layout) of the gradients of the outputs
         self.numbers: list[Any] = []              # numbers of the program (Lifted), and constants
         self.results: list[Any] = []              # for each input: (number, shape to expand it to or None), or None
+        self.versions: dict[int, int] = {}        # number of a result -> how often gradients were added to it
         self.layouts: dict[int, Layout] = {}
 
 
@@ -191,7 +192,10 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
     of_slot = {slot: by_array.get(id(t.array), -1) for slot, t in values.items()}
     of_number = {number: slot for slot, number in of_slot.items() if number >= 0}
     for result in results:
-        made.results.append(None if result is None else found_value(result, by_array, base, mode))
+        found = None if result is None else found_value(result, by_array, base, mode)
+        made.results.append(found)
+        if found is not None and result._counter is not None:
+            made.versions[found[0]] = result._counter.n
     wanted = {found[0] for found in made.results if found is not None}
     own, needed = {e.value: e for e in events[:forward]}, set(wanted)
     for event in reversed(events[forward:]):

@@ -325,3 +325,24 @@ def forward_mode_over_the_backward(compile: Compile) -> Iterator[Any]:
             dual = torch.autograd.forward_ad.make_dual(t, torch.ones(4))
             grad, = torch.autograd.grad(g(dual)[0].sum(), t)
             yield torch.autograd.forward_ad.unpack_dual(grad).tangent
+
+
+@program
+def versions_of_gradients_that_are_sums(compile: Compile) -> Iterator[Any]:
+    a, b = leaf(), leaf()
+    seen: list[int] = []
+
+    def hooked(t: Any) -> Any:
+        h = t * 2
+        h.register_hook(lambda grad: seen.append(grad._version))
+        return (h * 3 + h * 4 + h.exp()).sum()
+    many = compile(lambda t: ((t * 2).exp() + t * t + t.sin()).sum())
+    several = compile(lambda t, u: (t + u, t * u, t - u))
+    hooked = compile(hooked)
+    for _ in range(4):
+        many(a).backward()
+        u, v, w = several(a, b)
+        (u * v + w).sum().backward()
+        hooked(b).backward()
+        yield a.grad._version, b.grad._version, list(seen), torch.autograd.grad(many(a), a)[0]._version
+        a.grad = None
