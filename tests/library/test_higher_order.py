@@ -6,6 +6,7 @@ import pytest
 import retrograd as torch
 from retrograd._functorch.levels import TransformType, get_unwrapped, maybe_get_bdim
 from retrograd.core.dispatch_keys import DispatchKey, DispatchKeySet, keys_of
+from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.library.higher_order import REGISTERED, HigherOrderOperator
 from retrograd.library.layers import below_autograd
 from retrograd.utils._python_dispatch import TorchDispatchMode
@@ -99,3 +100,42 @@ def test_sets_of_dispatch_keys() -> None:
     assert (keys - DispatchKeySet(DispatchKey.CPU)) | DispatchKeySet(DispatchKey.CPU) == keys
     assert DispatchKeySet.from_raw_repr(keys.raw_repr()) == keys
     assert DispatchKeySet(DispatchKey.CPU, DispatchKey.AutogradCPU).highestPriorityTypeId() is DispatchKey.AutogradCPU
+
+
+def test_operator_runs_with_the_random_state_that_was_saved() -> None:
+    ops = torch.ops.higher_order
+    torch.manual_seed(0)
+    state, first = ops.run_and_save_rng_state(torch.ops.aten.rand_like.default, torch.ones(3))
+    following = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.equal(ops.run_with_rng_state(state, torch.rand_like, torch.ones(3)), first)
+    assert torch.equal(torch.rand(3), first) and torch.equal(torch.rand(1), following)
+    graph = make_fx(lambda x: ops.run_and_save_rng_state(torch.ops.aten.rand_like.default, x)[1] * 2)(torch.ones(3)).graph
+    assert ops.run_and_save_rng_state in [node.target for node in graph.nodes]
+
+
+def test_operator_without_its_writes() -> None:
+    ops, lib = torch.ops.higher_order, torch.library.Library("writes", "FRAGMENT")
+    lib.define("add(Tensor(a!) x, Tensor? y) -> Tensor")
+    lib.define("fill(Tensor(a!)[] xs) -> ()")
+    lib.define("same(Tensor(a!) x) -> Tensor(a!)")
+    lib.impl("add", lambda x, y: (x.add_(1 if y is None else y) * 10), "CPU")
+    lib.impl("fill", lambda xs: [t.fill_(7.0) for t in xs] and None, "CPU")
+    x = torch.zeros(2)
+
+    def lists(values: object) -> object:
+        return [v if v is None else lists(v) if isinstance(v, list) else v.tolist() for v in values]
+    add, fill = torch.ops.writes.add.default, torch.ops.writes.fill.default
+    assert lists(ops.auto_functionalized(add, x=x, y=None)) == [[10.0, 10.0], [1.0, 1.0]]
+    assert lists(ops.auto_functionalized(fill, xs=[x])) == [None, [[7.0, 7.0]]]
+    views = {"whole": {}, "strided": {"size": (1,), "stride": (1,), "storage_offset": 1},
+             "slice": {"slice_dim": 0, "slice_start": 0, "slice_end": 1}}
+    found = [lists(ops.auto_functionalized_v2(add, y=None, _all_bases=[x], _x_base_index=0, **{
+        f"_x_{name}": value for name, value in view.items()})) for view in views.values()]
+    assert found == [[[10.0, 10.0], [1.0, 1.0]], [[10.0], [0.0, 1.0]], [[10.0], [1.0, 0.0]]]
+    assert lists(ops.auto_functionalized_v2(fill, _xs_length=1, _xs_0_base_index=0, _all_bases=[x])) == [None, [7.0, 7.0]]
+    assert x.tolist() == [0.0, 0.0]
+    for op in (torch.ops.writes.same.default, torch.ops.aten.add_.Tensor, torch.sin):
+        with pytest.raises(AssertionError, match="Cannot auto-functionalize op"):
+            ops.auto_functionalized(op, x=x)
+    lib._destroy()

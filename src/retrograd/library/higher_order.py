@@ -20,15 +20,18 @@ from retrograd.transforms.trees import flatten
 __all__ = ["HigherOrderOperator"]
 
 REGISTERED: dict[str, Any] = {}
-CONTROL_FLOW = ("associative_scan", "cond", "map_impl", "scan", "while_loop")      # declared when first asked for
+# declared when first asked for
+LATER = {**dict.fromkeys(("associative_scan", "cond", "map_impl", "scan", "while_loop"), "operators"),
+         **dict.fromkeys(("auto_functionalized", "auto_functionalized_v2", "run_and_save_rng_state", "run_with_rng_state"),
+                         "effects")}
 
 
 class HigherOrderNamespace(Namespace):
     """`ops.higher_order`: operators that take functions, by name."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in REGISTERED and name in CONTROL_FLOW:
-            import_module("retrograd._higher_order_ops.operators")
+        if name not in REGISTERED and name in LATER:
+            import_module(f"retrograd._higher_order_ops.{LATER[name]}")
         if name not in REGISTERED:
             raise AttributeError(f"'_HigherOrderNamespace' 'torch.ops.higher_order' object has no attribute '{name}'")
         return REGISTERED[name]
