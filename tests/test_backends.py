@@ -31,3 +31,12 @@ def test_quantized_engines_that_are_not_there_are_refused() -> None:
         torch.backends.quantized.engine = "foo"
     with pytest.raises(RuntimeError, match="Assignment not supported"):
         torch.backends.quantized.supported_engines = ["foo"]
+
+
+def test_the_capability_of_the_processor_can_be_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = torch.backends.cpu.get_cpu_capability()
+    assert best in ("DEFAULT", "AVX2", "AVX512")
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    assert torch.backends.cpu.get_cpu_capability() == ("AVX2" if best == "AVX512" else best)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    assert torch.backends.cpu.get_cpu_capability() == "DEFAULT"

@@ -73,7 +73,7 @@ _ELSEWHERE = {
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",
     **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
                      "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),
-    "ScriptModule": "jit", "ScriptFunction": "jit", "JITException": "jit", "classes": "_identity",
+    "ScriptModule": "jit", "ScriptFunction": "jit", "ScriptObject": "jit", "JITException": "jit", "classes": "_identity",
     "PyTorchFileReader": "_identity",
     "cond": "_higher_order_ops.control_flow", "while_loop": "_higher_order_ops.control_flow",
     "GradScaler": "amp.grad_scaler", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank",

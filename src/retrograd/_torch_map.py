@@ -74,6 +74,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "Future": "futures:Future",
         "ScriptFunction": "jit:ScriptFunction",
         "ScriptModule": "jit:ScriptModule",
+        "ScriptObject": "jit:ScriptObject",
         "Size": ":Size",
         "Tag": ":Tag",
         "_InferenceMode": ":inference_mode",

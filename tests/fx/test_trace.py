@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import retrograd as torch
 import retrograd.nn.functional as F
 from retrograd import fx, nn
+from retrograd.fx import _symbolic_trace as st
 from retrograd.fx.proxy import TraceError
 
 
@@ -243,3 +245,84 @@ def test_two_nodes_of_a_pattern_are_two_nodes_of_the_graph() -> None:
     traced = torch.fx.symbolic_trace(lambda x: torch.add(x, torch.add(x, x)))
     matches = torch.fx.replace_pattern(traced, lambda a, b: torch.add(a, b), lambda a, b: torch.mul(a, b))
     assert len(matches) == 1 and traced.code.count("torch.mul") == 1 == traced.code.count("torch.add")
+
+
+class Scale(nn.Module):
+    """A module with a parameter, a plain tensor and a child."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.weight, self.plain = nn.Linear(2, 2), nn.Parameter(torch.ones(2)), torch.ones(2)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x) * self.weight * math.sqrt(4.0) + self.plain
+
+
+def test_a_tracer_may_bring_its_own_trace() -> None:
+    class Own(st.Tracer):
+        @st.compatibility(is_backward_compatible=True)
+        def trace(self, root: Any, concrete_args: Any = None) -> Any:
+            self.root, function = root, type(root).forward
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+            self.graph = torch.fx.Graph(tracer_cls=type(self))
+            self.tensor_attrs = {value: name for name, value in vars(root).items()
+                                 if isinstance(value, (torch.Tensor, st.ScriptObject))}
+            assert isinstance(function, st.FunctionType)
+            scope = function.__globals__
+            function, args = self.create_args_for_root(function, True, concrete_args)
+            seen: dict[str, Any] = {}
+
+            @st.functools.wraps(st._orig_module_getattr)
+            def read(module: Any, name: str) -> Any:
+                return self.getattr(name, st._orig_module_getattr(module, name), seen)
+
+            @st.functools.wraps(st._orig_module_call)
+            def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+                return self.call_module(module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs)
+            with st._Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", read, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", called, deduplicate=False)
+                st._patch_wrapped_functions(patcher)
+                assert st._autowrap_check(patcher, scope, self._autowrap_function_ids) is patcher
+                self.create_node("output", "output", (self.create_arg(function(*args)),), {})
+            return self.graph
+    call = nn.Module.__call__
+    module, x = Scale(), torch.randn(3, 2)
+    graph = Own().trace(module)
+    assert nn.Module.__call__ is call
+    assert [node.target for node in graph.nodes if node.op in ("get_attr", "call_module")] == ["inner", "weight", "plain"]
+    assert torch.equal(torch.fx.GraphModule(module, graph)(x), module(x))
+
+
+def test_patches_nest_and_are_undone() -> None:
+    scope: dict[str, Any] = {"f": (first := lambda: 1)}
+    with st._Patcher() as outer:
+        outer.patch(scope, "f", second := lambda: 2)
+        outer.patch(scope, "len", lambda x: 0)
+        with st._Patcher() as inner:
+            inner.patch(scope, "f", lambda: 3)           # already patched: stays
+            assert scope["f"] is second
+        assert scope["f"] is second and outer.visit_once(scope) and not outer.visit_once(scope)
+    assert scope == {"f": first}
+
+
+class Kind:
+    pass
+
+
+@pytest.mark.parametrize(("annotation", "text"), [
+    ("Optional[int]", "typing_Union[int,NoneType]"), ("int | None", "int|NoneType"),
+    ("Union[torch.Tensor, Kind, None]", "typing_Union[torch.Tensor,{kind},NoneType]"),
+    ("List[List[Kind]]", "typing_List[typing_List[{kind}]]"), ("list[Kind]", "list[{kind}]"),
+    ("Tuple[int, ...]", "typing_Tuple[int,...]"), ("Callable[[int], Kind]", "collections_abc_Callable[[int],{kind}]"),
+    ("Sequence[Kind]", "collections_abc_Sequence[{kind}]"), ("List", "list"), ("Literal['a']", "typing_Literal['a']"),
+])
+def test_generic_annotations_name_all_their_parts(annotation: str, text: str) -> None:
+    def f(x: Any) -> Any:
+        return x
+    kind = eval(annotation, {**vars(typing), "torch": torch, "Kind": Kind})
+    f.__annotations__ = {"x": kind, "return": kind}
+    traced = fx.symbolic_trace(f)
+    text = text.format(kind=f"{Kind.__module__}.Kind".replace(".", "_"))
+    assert traced.code.strip().splitlines()[0] == f"def forward(self, x : {text}) -> {text}:"
+    assert traced(3) == 3

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import types
 import typing
 from collections.abc import Iterable
 from keyword import iskeyword
@@ -27,6 +28,9 @@ INFIX = {
 IN_PLACE = {"iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}", "imod": "{} %= {}",
             "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}",
             "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}", "setitem": "{}[{}] = {}"}
+# Generic classes of `typing` that have names of their own; of others the code names the class.
+TYPING = {kind: vars(typing)[name] for kind, name in (
+    (list, "List"), (dict, "Dict"), (set, "Set"), (frozenset, "FrozenSet"), (tuple, "Tuple"))}
 SHORT_DTYPES = {retrograd.float16: "f16", retrograd.bfloat16: "bf16", retrograd.float32: "f32", retrograd.float64: "f64",
                 retrograd.complex64: "c64", retrograd.complex128: "c128", retrograd.int8: "i8", retrograd.int16: "i16",
                 retrograd.int32: "i32", retrograd.int64: "i64", retrograd.uint8: "u8", retrograd.bool: "b8"}
@@ -152,6 +156,10 @@ class Writer:
         name = qualified_name(obj) if callable(obj) and not isinstance(obj, type) else type_repr(obj)
         if "." not in name and hasattr(builtins, name):
             return name
+        return self.as_global(name, obj)
+
+    def as_global(self, name: str, obj: Any) -> str:
+        """The name of an object among the globals of the code, made of its full name."""
         hint = name.replace(".", "_")
         for known, value in self.globals.items():
             if value is obj and known == hint:
@@ -161,34 +169,33 @@ class Writer:
         return name
 
     def annotation(self, kind: Any) -> str:
-        if kind is None or kind == ():
-            return ""
-        origin = getattr(kind, "__origin__", None)
-        if origin is None or not isinstance(kind, type) and not hasattr(kind, "__args__"):
-            return self.type_name(kind)
-        text = type_repr(kind)
-        for inner in getattr(kind, "__args__", ()):
-            self.type_name(inner)
-        if text.startswith("typing."):
-            hint = text.partition("[")[0].replace(".", "_")
-            self.globals.setdefault(hint, getattr(typing, text.partition("[")[0].partition(".")[2], origin))
-            text = hint + ("[" + text.partition("[")[2] if "[" in text else "")
-        return text
+        return "" if kind is None or kind == () else self.type_name(kind)
 
     def type_name(self, kind: Any) -> str:
+        """What the code calls a type; a generic one is put together from the names of its parts."""
         if isinstance(kind, str):
             return kind
         if kind is Ellipsis:
             return "..."
-        if not isinstance(kind, type):
-            return type_repr(kind)
-        text = type_repr(kind)
-        if "." in text:
+        if isinstance(kind, list):                       # the parameters of a Callable
+            return f"[{','.join(map(self.type_name, kind))}]"
+        if isinstance(kind, types.UnionType):
+            return "|".join(map(self.type_name, kind.__args__))
+        origin = getattr(kind, "__origin__", None)
+        if origin is None:
+            text = type_repr(kind)
             if text.startswith("torch."):
                 self.ours[text] = kind
                 return text
-            return self.name_of(kind)
-        return text
+            return text if "." not in text and hasattr(builtins, text) else self.as_global(text, kind)
+        if hasattr(kind, "__metadata__") or not hasattr(kind, "__args__"):        # Annotated[int, ...], typing.List
+            return self.type_name(origin)
+        if not isinstance(kind, types.GenericAlias) and origin in TYPING:
+            outer = self.as_global(type_repr(TYPING[origin]), TYPING[origin])
+        else:
+            outer = self.type_name(origin)
+        inner = [repr(part) if origin is typing.Literal else self.type_name(part) for part in typing.get_args(kind)]
+        return f"{outer}[{','.join(inner)}]" if inner else outer
 
     def described(self, node: Node) -> str:
         """`: "f32[2, 3]"` where the value is known and asked for, else the declared type."""

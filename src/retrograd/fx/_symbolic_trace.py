@@ -5,26 +5,31 @@ import builtins
 import functools
 import inspect
 import math
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from types import FunctionType
 from typing import Any
 
 import retrograd as torch
 from retrograd.fx._checks import _assert, _assert_is_none
 from retrograd.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from retrograd.fx._compatibility import compatibility
 from retrograd.fx._names import is_ours
 from retrograd.fx._wrap import wrap, wrapped_methods, wrapped_names
 from retrograd.fx.graph import Graph
 from retrograd.fx.graph_module import GraphModule
 from retrograd.fx.node import map_aggregate
 from retrograd.fx.proxy import ParameterProxy, Proxy, TracerBase, record_call
+from retrograd.jit import ScriptObject
 from retrograd.nn import Module, Parameter, Sequential
 from retrograd.overrides import TorchFunctionMode
 from retrograd.utils import _pytree as pytree
 
-__all__ = ["PH", "PHBase", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+__all__ = ["FunctionType", "PH", "PHBase", "ProxyableClassMeta", "ScriptObject", "Tracer", "compatibility", "functools",
+           "is_fx_tracing", "symbolic_trace", "wrap"]
+
+_orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 
 
 class PHBase:
@@ -179,10 +184,10 @@ class Tracer(TracerBase):
             for name, value in self.root.named_buffers():
                 if value is a:
                     return self.create_node("get_attr", name, (), {})
-            name = self.tensor_attrs.get(id(a))
+            name = self.tensor_attrs.get(a)
             if name is None:
                 name = self.get_fresh_qualname("_tensor_constant")
-                self.tensor_attrs[id(a)] = name
+                self.tensor_attrs[a] = name
                 setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         if isinstance(a, Module):
@@ -309,7 +314,7 @@ class Tracer(TracerBase):
         """Note the tensors that are plain attributes of the module."""
         for name, value in vars(module).items():
             if isinstance(value, torch.Tensor):
-                self.tensor_attrs[id(value)] = prefix + name
+                self.tensor_attrs[value] = prefix + name
         for name, child in module.named_children():
             self.collect_tensors(child, f"{prefix}{name}.")
 
@@ -323,40 +328,94 @@ class Tracer(TracerBase):
             return self.getattr(name, get(module, name), seen)
 
         def call_seen(module: Any, *args: Any, **kwargs: Any) -> Any:
+            scope = getattr(getattr(module, "forward", module), "__globals__", {})
+            _autowrap_check(patcher, scope, self._autowrap_function_ids)
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
-        with ExitStack() as stack:
-            for owner, name, value in ((Module, "__getattr__", getattr_seen), (Module, "__call__", call_seen)):
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, value)
-            for (_, name), scope in list(wrapped_names.items()):
-                if name in scope:
-                    stack.callback(scope.__setitem__, name, scope[name])
-                    scope[name] = seen_call(scope[name])
-                elif hasattr(builtins, name):
-                    stack.callback(scope.pop, name, None)
-                    scope[name] = seen_call(getattr(builtins, name))
-            for cls, name in wrapped_methods:
-                stack.callback(setattr, cls, name, getattr(cls, name))
-                setattr(cls, name, seen_method(getattr(cls, name), name))
-            self.autowrap(stack)
+        with _Patcher() as patcher:
+            patcher.patch_method(Module, "__getattr__", getattr_seen, deduplicate=False)
+            patcher.patch_method(Module, "__call__", call_seen, deduplicate=False)
+            _patch_wrapped_functions(patcher)
+            own = getattr(inspect.unwrap(self.function), "__globals__", {})
+            for scope in (own, *[module.__dict__ for module in self._autowrap_search]):
+                _autowrap_check(patcher, scope, self._autowrap_function_ids)
             Tracing.depth += 1
-            stack.callback(leave)
-            stack.enter_context(ProxyCalls(self))
+            patcher.undo.callback(leave)
+            patcher.undo.enter_context(ProxyCalls(self))
             yield
 
-    def autowrap(self, stack: ExitStack) -> None:
-        """Wrap functions of the modules that were given for it in the traced function's own globals."""
-        scopes = [vars(module) for module in self._autowrap_search]
-        if not self._autowrap_function_ids:
+
+class _Patcher:
+    """Replaces names in scopes and methods of classes until it is left.
+
+    >>> scope = {"double": lambda x: x * 2}
+    >>> with _Patcher() as patcher:
+    ...     patcher.patch(scope, "double", lambda x: x * 20)
+    ...     scope["double"](1)
+    20
+    >>> scope["double"](1)
+    2
+    """
+
+    def __init__(self) -> None:
+        self.undo = ExitStack()
+        self.visited: set[int] = set()
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+        """Replace a name of a scope, or cover a builtin; what a patch put there with `deduplicate` stays."""
+        if name in frame_dict:
+            if getattr(frame_dict[name], "_fx_already_patched", False):
+                return
+            self.undo.callback(frame_dict.__setitem__, name, frame_dict[name])
+        else:
+            self.undo.callback(frame_dict.pop, name, None)
+        new_fn._fx_already_patched = deduplicate    # type: ignore[attr-defined]
+        frame_dict[name] = new_fn
+
+    def patch_method(self, cls: type, name: str, new_fn: Callable[..., Any], deduplicate: bool = True) -> None:
+        """Replace a method of a class."""
+        if getattr(getattr(cls, name), "_fx_already_patched", False):
             return
-        target = getattr(self.root, "forward", None)
-        if target is not None and hasattr(target, "__globals__"):
-            scopes.append(target.__globals__)
-        for scope in scopes:
-            for name, value in list(scope.items()):
-                if not name.startswith("_") and id(value) in self._autowrap_function_ids:
-                    stack.callback(scope.__setitem__, name, value)
-                    scope[name] = seen_call(value)
+        if name in vars(cls):
+            self.undo.callback(setattr, cls, name, vars(cls)[name])
+        else:
+            self.undo.callback(delattr, cls, name)
+        new_fn._fx_already_patched = deduplicate    # type: ignore[attr-defined]
+        setattr(cls, name, new_fn)
+
+    def visit_once(self, thing: Any) -> bool:
+        """Whether this is the first visit."""
+        first = id(thing) not in self.visited
+        self.visited.add(id(thing))
+        return first
+
+    def revert_all_patches(self) -> None:
+        self.undo.close()
+        self.visited.clear()
+
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.revert_all_patches()
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Let the functions and methods given to `wrap` record their calls."""
+    for (_, name), scope in list(wrapped_names.items()):
+        function = scope[name] if name in scope else getattr(builtins, name, None)
+        if function is not None:
+            patcher.patch(scope, name, seen_call(function))
+    for cls, name in wrapped_methods:
+        patcher.patch_method(cls, name, seen_method(getattr(cls, name), name))
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> _Patcher:
+    """Let those functions of a scope record their calls that a tracer was given for it."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and id(value) in function_ids:
+                patcher.patch(frame_dict, name, seen_call(value))
+    return patcher
 
 
 def leave() -> None:
@@ -368,9 +427,6 @@ PROXYABLE: set[type] = set()
 
 def seen_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that records itself if one of its arguments is a proxy."""
-    if hasattr(function, "_fx_original"):
-        return function
-
     def seen(*args: Any, **kwargs: Any) -> Any:
         proxy = find_proxy((args, kwargs))
         if proxy is None:
@@ -378,7 +434,6 @@ def seen_call(function: Callable[..., Any]) -> Callable[..., Any]:
         made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
         made.node.meta["is_wrapped"] = True
         return made
-    seen._fx_original = function    # type: ignore[attr-defined]
     return seen
 
 
@@ -407,7 +462,7 @@ def taking_all_by_position(function: Any, count: int) -> Any:
     code = function.__code__
     code = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0,
                         co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
-    return types.FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 def flat_result(function: Any, graph: Graph, names: list[str], in_spec: Any) -> Any:

@@ -131,6 +131,13 @@ class CompilationUnit:
         needs_compiler()
 
 
+class ScriptObject:
+    """An instance of a compiled class, of which there is none."""
+
+    def __init__(self) -> None:
+        raise TypeError("torch._C.ScriptObject: No constructor defined!")
+
+
 ScriptFunction = type(lambda: None)
 
 
