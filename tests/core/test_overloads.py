@@ -1,4 +1,6 @@
 """The overloads of `ops.aten` that follow from a row: out= forms, Scalar overloads, and public functions as ops."""
+import operator
+
 import pytest
 
 import retrograd as torch
@@ -73,3 +75,49 @@ def test_selecting_from_an_empty_tensor_keeps_strides():
     assert x[..., 1].stride() == (18, 6, 2)
     assert x[:, 1].stride() == (18, 2, 1)
     assert torch.empty(2, 0, 4)[1].stride() == (4, 1)
+
+
+class Declines(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda a, x: a + x, r"unsupported operand type\(s\) for \+: 'Declines' and 'Tensor'"),
+    (lambda a, x: x - a, r"unsupported operand type\(s\) for -: 'Tensor' and 'Declines'"),
+    (lambda a, x: x @ a, r"unsupported operand type\(s\) for @: 'Tensor' and 'Declines'"),
+    (lambda a, x: operator.iadd(a, x), r"unsupported operand type\(s\) for \+=: 'Declines' and 'Tensor'"),
+    (lambda a, x: operator.ipow(x, a), r"unsupported operand type\(s\) for \*\*=: 'Tensor' and 'Declines'"),
+    (lambda a, x: -a, r"Multiple dispatch failed for 'torch.Tensor.neg'"),
+    (lambda a, x: len(a), r"no implementation found for 'torch._tensor.__len__' on types that implement __torch_function__"),
+    (lambda a, x: torch.split(a, 1), r"no implementation found for 'torch.functional.split' on types"),
+    (lambda a, x: torch.linalg.norm(a), r"Multiple dispatch failed for 'torch.linalg.linalg_norm'"),
+])
+def test_operands_that_decline_are_refused(call, text):
+    with pytest.raises(TypeError, match=text):
+        call(torch.ones(2).as_subclass(Declines), torch.ones(2))
+
+
+def test_boolean_alpha_is_for_boolean_results():
+    x, flags = torch.ones(2), torch.ones(2, dtype=torch.bool)
+    for call in (lambda: x.add_(x, alpha=True), lambda: x.sub_(x, alpha=True), lambda: x.add_(1, alpha=True)):
+        with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+            call()
+    assert flags.clone().add_(flags, alpha=True).equal(flags)
+
+
+def test_negative_bit_of_bools_has_no_value():
+    x = torch._neg_view(torch.tensor([True, False]))
+    for call in (x.resolve_neg, x.clone, lambda: x + 1):
+        with pytest.raises(NotImplementedError, match="\"neg_cpu\" not implemented for 'Bool'"):
+            call()
+
+
+def test_out_memory_of_indexing_is_checked_before_and_after_resizing():
+    index = torch.tensor([2, 1, 0])
+    shared = torch.zeros(1, 1).expand(2, 6)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.index_select(torch.ones(3, 6), 1, torch.tensor([0, 1]), out=shared)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor"), pytest.warns(UserWarning, match="resized"):
+        torch.gather(index.clone(), 0, index[1:], out=index[:1])

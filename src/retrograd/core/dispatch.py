@@ -667,6 +667,8 @@ def resolve(t: Tensor) -> Any:
     if t._flags & FLAG_CONJ:
         array = np.conj(array)
     if t._flags & FLAG_NEG:
+        if array.dtype.kind == "b":
+            raise NotImplementedError("\"neg_cpu\" not implemented for 'Bool'")
         array = np.negative(array)
     return new_tensor(np.asarray(array))      # NumPy returns a scalar for 0-d arrays
 

@@ -160,6 +160,9 @@ def compute_out(op: OpDef, args: Any) -> Any:
         for operands in inputs:
             if isinstance(operands, (list, tuple)) and (out.array.shape != (0,) or result.array.size):
                 check_apart(out.array, operands)
+    if "out_apart" in function.traits and "guarded" in function.traits and out.array.shape != result.array.shape:
+        hooks.resize_out(out, result)              # it may now cover what it did not before
+        check_out_memory(function, inputs, outs)
     if function.promote is not None and isinstance(result, Tensor):
         check_out_shape(out, inputs, result.array.shape)
     return assign_out(op, outs, result, rule)
@@ -206,6 +209,7 @@ def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
         inputs = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,))]
     if traits and "out_apart" in traits:
         for out in outs:
+            check_writable(out.array)
             check_apart(out.array, inputs[:1] if "guarded" in traits else inputs)
             if "guarded" in traits:            # it may read the memory of other operands that it writes
                 check_overlap(out.array, inputs[1:])

@@ -37,6 +37,7 @@ from retrograd.core.tensor import (
     install,
     new_tensor,
     put_into,
+    refusal,
 )
 
 
@@ -45,23 +46,69 @@ def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ..
     """Call a public function through the modes and arguments that override it; `types` are passed to modes."""
     result = ask(function, args, kwargs, types)
     if result is NotImplemented:
-        raise TypeError(f"Multiple dispatch failed for '{resolve_name(function)}'; all __torch_function__ handlers returned "
-                        "NotImplemented:\n"
-                        + "".join([f"\n  - mode object {mode!r}" for mode in tls.function_modes[-1:]])
-                        + "".join([f"\n  - tensor subclass {type(t)}" for t in overriding_arguments(args, kwargs)])
-                        + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+        raise nobody_handles(function, args, kwargs)
     return result
+
+
+# Functions and methods that PyTorch writes in Python: their refusal has another text.
+IN_PYTHON = {
+    "torch.functional": frozenset("""atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors
+        cartesian_prod cdist chain_matmul einsum lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique
+        unique_consecutive unravel_index""".split()),
+    "torch._tensor": frozenset("""__array__ __array_wrap__ __contains__ __deepcopy__ __dir__ __dlpack__ __dlpack_device__
+        __format__ __hash__ __iter__ __len__ __repr__ __reversed__ __setstate__ align_to backward dim_order is_shared istft lu
+        norm refine_names register_hook register_post_accumulate_grad_hook rename rename_ share_memory_ split stft storage
+        storage_type to_sparse_coo unflatten unique unique_consecutive""".split()),
+}
+
+
+def nobody_handles(function: Any, args: Any, kwargs: Any) -> TypeError:
+    """The error about a call whose handlers all return NotImplemented."""
+    name = resolve_name(function)
+    home, _, last = name.rpartition(".")
+    module = {"torch": "torch.functional", "torch.Tensor": "torch._tensor"}.get(home, "")
+    if last in IN_PYTHON.get(module, ()) and not tls.function_modes:
+        types = [type(t) for t in overriding_arguments(args, kwargs)]
+        if module == "torch.functional" and any([type(t) is Tensor for value in args for t in (
+                value if isinstance(value, (list, tuple)) else (value,))]):
+            types.insert(0, Tensor)
+        return TypeError(f"no implementation found for '{module}.{last}' on types that implement __torch_function__: {types}")
+    part = home.removeprefix("torch.")
+    if part in ("linalg", "fft", "special"):              # the names of the functions behind the public ones
+        name = f"{home}.{part}_{last}"
+    return TypeError(f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n"
+                     + "".join([f"\n  - mode object {mode!r}" for mode in tls.function_modes[-1:]])
+                     + "".join([f"\n  - tensor subclass {type(t)}" for t in overriding_arguments(args, kwargs)])
+                     + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 
 
 def through_operator(op: OpDef, args: Any) -> Any:
     """`through_function` for an operator, whose handler may return NotImplemented."""
     if not (tls.function_modes and tls.function_disabled < 2) and not overriding_arguments(args, {}):
         return call(op, [*args, *op.tail])
-    name = OPERATOR_NAMES.get(op.name, op.name)
-    return ask(getattr(Tensor, name, None) or find_packet(op.name), tuple(args), {})
+    function = getattr(Tensor, OPERATOR_NAMES.get(op.name, op.name), None) or find_packet(op.name)
+    result = ask(function, tuple(args), {})
+    if result is NotImplemented:
+        if len(args) == 1:
+            raise nobody_handles(function, args, {})
+        return declined({"div": "truediv", "mm": "matmul"}.get(op.name, op.name), *args)
+    return result
 
 
 OPERATOR_NAMES = {"eq": "__eq__", "rsub": "__rsub__", "mm": "matmul"}
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()", "matmul": "@",
+         "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
+
+
+def declined(name: str, a: Any, b: Any) -> Any:
+    """The outcome of an operator on tensors whose handlers return NotImplemented: Python's error, raised here because Python
+    would print a compiled class with its module; NotImplemented where the right operand has a method of its own for it."""
+    inplace = name[:1] == "i" and name[1:] in SIGNS
+    kind = name[1:] if inplace else name
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor) and kind in SIGNS) or any(
+            [f"__r{kind}__" in vars(cls) for cls in type(b).__mro__[:type(b).__mro__.index(Tensor)]]):
+        return NotImplemented
+    raise refusal(SIGNS[kind].partition(" ")[0] + "=" if inplace else SIGNS[kind], a, b)
 
 
 def through_special(name: str, args: Any) -> Any:
@@ -69,7 +116,10 @@ def through_special(name: str, args: Any) -> Any:
     if not (tls.function_modes and tls.function_disabled < 2) and (tls.function_disabled or not overriding_arguments(args, {})):
         return FUNCTIONS_BY_NAME[name](*args)
     function = getattr(Tensor, SEEN_AS.get(name, name))
-    return ask(function, args, {}) if len(args) == 2 and name != "__getitem__" else through_function(function, args, {})
+    if len(args) != 2 or name == "__getitem__":
+        return through_function(function, args, {})
+    result = ask(function, args, {})
+    return declined(name.strip("_"), *args) if result is NotImplemented else result
 
 
 # Special methods that handlers see as the corresponding method.
