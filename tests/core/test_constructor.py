@@ -63,3 +63,24 @@ def test_a_subclass_calls_the_constructor_above() -> None:
 def test_the_class_is_right_as_the_first_act_of_a_process(expression: str) -> None:
     text = f"import retrograd as torch; from retrograd import Tensor; t = {expression}; print(t, t + 1)"
     subprocess.run([sys.executable, "-c", text], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_naming_the_device_of_ordinary_tensors_changes_nothing(device: Any) -> None:
+    x = torch.ones(2, 3)
+    meta = torch.empty(2, 3, device="meta")
+    for make in (lambda **k: torch.zeros(2, 3, **k), lambda **k: torch.full((2,), 1.5, **k), lambda **k: torch.arange(3, **k),
+                 lambda **k: torch.zeros_like(x, **k), lambda **k: x.new_zeros(2, **k), lambda **k: torch.tensor([1, 2], **k),
+                 lambda **k: torch.eye(2, **k), lambda **k: torch.linspace(0, 1, 3, **k)):
+        for _ in range(2):                     # the second call finds the op prepared
+            made, wanted = make(device=device), make()
+            assert made.dtype is wanted.dtype and made.device == wanted.device and torch.equal(made, wanted)
+            assert make(device=device, dtype=torch.float64, requires_grad=True).requires_grad
+        with torch.device("meta"):
+            assert make(device=device).device.type == "cpu"
+    assert torch.zeros(2, device=device, layout=torch.strided, pin_memory=False).layout is torch.strided
+    assert torch.zeros_like(meta, device=device).device.type == "cpu" and torch.zeros_like(meta).device.type == "meta"
+    assert meta.new_zeros(2, device=device).device.type == "cpu"
+    assert x.to(device) is x and x.to(device, torch.float64).dtype is torch.float64
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        meta.to(device)

@@ -22,7 +22,7 @@ from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Dispatcher, Tensor
 from retrograd.core.thread_flags cimport slow_path
-from retrograd.core.device import device as device_class
+from retrograd.core.device import CPU as CPU_, device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
 from retrograd.core.state import switches as switches_
@@ -84,6 +84,7 @@ cdef enum: MOST = 32
 cdef Switches switches = switches_
 cdef object REQUIRED = REQUIRED_
 cdef object Size = Size_
+cdef object CPU = CPU_
 cdef Dispatcher dispatcher = operators.dispatcher
 cdef type ndarray = ndarray_
 cdef int FLAG_SUBCLASS = FLAG_SUBCLASS_
@@ -236,6 +237,8 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
     if kind == DTYPE:
         return <object>v if type(<object>v) is dtype_class else NO if is_plain(v) or is_tensor(v) else ASK
     if kind == DEVICE:
+        if PyUnicode_CheckExact(v) and <object>v == "cpu":
+            return CPU
         return <object>v if type(<object>v) is device_class else ASK
     if kind == STORAGE:
         return NO if is_tensor(v) else ASK
@@ -401,8 +404,26 @@ cdef object run(Form form, list bound):
     else:
         if op.meant is not None and switches.any_mode == 0 and op._ready:      # an alias of an op
             op = op.meant
+        if op.device_arg > 0 and (bound[op.device_arg] is not None or bound[op.device_arg - 1] is not None):
+            omit_place(form, op, bound)
         made = call(op, bound)
     return tuple(<list>made) if type(made) is list else made
+
+
+cdef int omit_place(Form form, OpDef op, list bound) except -1:
+    """Omit a device `cpu` and a layout `strided` that are the defaults of this call: ordinary tensors and no mode."""
+    cdef int place = op.device_arg
+    if not form.optional[place] or not form.optional[place - 1] or switches.any_mode and slow_path():
+        return 0
+    for i in op.tensor_args:
+        if not is_ordinary(<PyObject *>bound[i]):
+            return 0
+    device, layout = bound[place], bound[place - 1]
+    if device is CPU or type(device) is device_class and device.type == "cpu" and device.index is None:
+        bound[place] = None
+    if layout is not None and form.classes[place - 1] == "layout" and layout.name == "strided":
+        bound[place - 1] = None
+    return 0
 
 
 cdef object gathered(PyObject **args, Py_ssize_t first, Py_ssize_t given):

@@ -79,6 +79,13 @@ def parse_device(value: Any) -> device:
     return value if type(value) is device else device(value)
 
 
+def names_cpu(value: Any) -> bool:
+    """Whether a value given as a device names the cpu without an index."""
+    if type(value) is device:
+        return value.type == "cpu" and value.index is None
+    return type(value) is str and value == "cpu"
+
+
 def missing(value: device) -> Exception:
     """The error for a tensor on a device that is not available."""
     return AssertionError(f"Torch not compiled with {value.type.upper()} enabled")

@@ -11,6 +11,7 @@ from retrograd.core import dtypes, fast_kernels, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden, wanted_by_another
 from retrograd.core.arguments import resolve
+from retrograd.core.device import names_cpu
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.hooks import hooks
@@ -30,7 +31,7 @@ from retrograd.core.tensor import (
 )
 from retrograd.core.views import INFERENCE_WRITE
 from retrograd.ops import late
-from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
+from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array, strided
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import unsupported
 
@@ -100,14 +101,16 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
 
 
 def quick(fast: Any, args: Any, kwargs: Any) -> Any:
-    """The array of a call whose only keywords are dtype and requires_grad; None if it is not that simple."""
+    """The array of a call whose keywords are dtype, requires_grad, and the device `cpu` and layout `strided` of ordinary
+    tensors; None if it is not that simple."""
     dtype = requires = None
     for key, value in kwargs.items():
         if key == "dtype":
             dtype = value
         elif key == "requires_grad":
             requires = value
-        else:
+        elif not (key == "device" and names_cpu(value) or key == "layout" and value is strided
+                  or key == "pin_memory" and value is False):
             return None
     if dtype is not None and type(dtype) is not dtypes.dtype or requires is not None and type(requires) is not bool:
         return None
@@ -133,6 +136,10 @@ def make(op: OpDef, order: Any, bound: Any) -> Any:
         if made._node is None:
             made._requires = False               # the default of a factory call
     else:
+        device = bound[dtype_place + 2]
+        if device is not None and op._ready and not op.tensor_args and names_cpu(device) and not (
+                switches.any_mode and slow_path()):
+            args[op.device_arg] = None             # the default
         made = call(op, args)
     if bound[requires_place]:
         require_grad(made)

@@ -10,7 +10,7 @@ import numpy as np
 from retrograd.core import dtypes, exposed, storage
 from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose, overridden
 from retrograd.core.arguments import resolve
-from retrograd.core.device import CPU, META, parse_device
+from retrograd.core.device import CPU, META, names_cpu, parse_device
 from retrograd.core.dispatch import resolve as resolved_bits
 from retrograd.core.dlpack import check_exportable
 from retrograd.core.dtypes import is_complex_type
@@ -57,6 +57,10 @@ TENSOR = Schema("tensor(Data data, *, ScalarType? dtype=None, Device? device=Non
                 "bool requires_grad=False, Dimname[]? names=None) -> Tensor")
 
 
+PLAIN_DATA = frozenset({int, float, bool, complex, list, tuple})
+PLAIN_OPTIONS = frozenset({"dtype", "device", "requires_grad"})
+
+
 def tensor(*args: Any, **kwargs: Any) -> Any:
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, a NumPy array, another tensor."""
     if len(args) == 1 and not kwargs and (not switches.any_mode or not tls.slow_path):
@@ -65,6 +69,11 @@ def tensor(*args: Any, **kwargs: Any) -> Any:
             return wrap(np.asarray(args[0], dtypes.get_default_dtype().numpy))
         if kind is list:
             return wrap(sequence_array(args[0], None))
+    if kwargs and len(args) == 1 and type(args[0]) in PLAIN_DATA and (not switches.any_mode or not tls.slow_path):
+        dtype, device, requires_grad = kwargs.get("dtype"), kwargs.get("device"), kwargs.get("requires_grad", False)
+        if kwargs.keys() <= PLAIN_OPTIONS and (dtype is None or type(dtype) is dtypes.dtype) and (
+                device is None or names_cpu(device)) and type(requires_grad) is bool:
+            return from_data(args[0], dtype, None, False, requires_grad)
     if overridden(args, kwargs):
         return hooks.torch_function(tensor, args, kwargs)
     _, (data, dtype, device, pin_memory, requires_grad, _names) = resolve("tensor", [TENSOR], args, kwargs)

@@ -194,9 +194,12 @@ to_copy = defop(
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Convert to another dtype or device; the tensor itself if nothing changes."""
-    if len(args) == 1 and not kwargs and isinstance(args[0], dtypes.dtype):
-        dtype = args[0]
-        return self if dtype is self.dtype else call(to_copy, [self, dtype, None, None, None, False, None])
+    if len(args) == 1 and not kwargs:
+        if isinstance(args[0], dtypes.dtype):
+            dtype = args[0]
+            return self if dtype is self.dtype else call(to_copy, [self, dtype, None, None, None, False, None])
+        if not self._flags and devices.names_cpu(args[0]):           # where ordinary tensors are
+            return self
     dtype, device, copy, form = parse_to(args, kwargs)
     device = devices.parse_device(device) if device is not None else self.device
     same = (dtype is None or dtype is self.dtype) and device == self.device
@@ -215,11 +218,14 @@ def suggested_format(array: Any) -> str:
     return "contiguous_format"
 
 
+TO_KEYWORDS = frozenset({"dtype", "device", "copy", "memory_format", "non_blocking", "other"})
+
+
 def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The many forms of `to`: (dtype), (device, dtype), (other), each with non_blocking and copy."""
-    unknown = set(kwargs) - {"dtype", "device", "copy", "memory_format", "non_blocking", "other"}
-    if unknown:
-        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {sorted(unknown)[0]!r}")
+    if kwargs and not kwargs.keys() <= TO_KEYWORDS:
+        unknown = min(kwargs.keys() - TO_KEYWORDS)
+        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {unknown!r}")
     dtype, device = kwargs.get("dtype"), kwargs.get("device")
     rest = list(args)
     if "other" in kwargs:
