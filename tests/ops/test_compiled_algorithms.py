@@ -56,7 +56,7 @@ def test_polynomials(name: str) -> None:
         x = torch.cat([values(-1.5, 1.5, 6), torch.tensor([-1.0, 0.0, 1.0, float("nan")], dtype=torch.float64)]).to(dtype)
         for a, n in ((x[:, None], degrees.to(dtype)), (x[:8], degrees.to(dtype)), (x, torch.tensor(3)),
                      (x.expand(8, 10).T.contiguous(), degrees.long()), (torch.arange(-1, 7), degrees.to(dtype)),
-                     (torch.tensor(0.5, dtype=dtype), x[:3])):
+                     (torch.tensor(0.5, dtype=dtype), x[:3]), (x[:0, None], degrees.to(dtype))):
             made, wanted = function(a, n), op.compute(np, *[t.to(dtype).numpy() for t in (a, n)])
             assert made.dtype is dtype and made.is_contiguous()
             torch.testing.assert_close(made, torch.from_numpy(np.asarray(wanted)), equal_nan=True,

@@ -3,7 +3,7 @@
 kernels that are one function of another library."""
 from cpython.object cimport PyObject
 from importlib import import_module
-from numpy import asarray
+from numpy import asarray, empty
 from retrograd.core.opdef cimport OpDef
 
 cdef extern from *:
@@ -29,6 +29,7 @@ cdef extern from *:
         for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) != PyArray_DIM(b, i)) return 0;
         return 1;
     }
+    static int has_none(PyObject *o) { return PyArray_SIZE((PyArrayObject *)o) == 0; }
     static int start(void) { import_array1(-1); return 0; }
     static PyObject *call_list(PyObject *function, PyObject *values) {
         return PyObject_Vectorcall(function, PySequence_Fast_ITEMS(values), (size_t)PyList_GET_SIZE(values), NULL);
@@ -39,6 +40,7 @@ cdef extern from *:
     int type_of(PyObject *o)
     bint is_row_major(PyObject *o)
     bint same_shape(PyObject *o, PyObject *p)
+    bint has_none(PyObject *o)
     int ndim(PyObject *o)
     int start() except -1
     int NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE
@@ -82,8 +84,8 @@ def uniformity(OpDef op, list values):
 
 
 cdef class Direct:
-    """A ufunc of another library as a compiled kernel (see codegen/README.md): for operands of one shape in row-major order, all
-    float32 or all float64; None for others. It is imported when it is first called."""
+    """A ufunc of another library as a compiled kernel (see codegen/README.md): for operands in row-major order, all float32 or
+    all float64; None for others. It is imported when it is first called."""
 
     cdef object place, function
 
@@ -94,19 +96,33 @@ cdef class Direct:
         cdef PyObject *first = <PyObject *>arrays[0]
         cdef PyObject *value
         cdef Py_ssize_t i
+        cdef bint alike = True
         for i in range(len(arrays)):
             value = <PyObject *>arrays[i]
-            if not is_array(value) or type_of(value) != NPY_FLOAT and type_of(value) != NPY_DOUBLE or not is_row_major(value):
+            if not is_array(value) or type_of(value) != NPY_FLOAT and type_of(value) != NPY_DOUBLE:
                 return None
-            if value is not first and (type_of(value) != type_of(first) or not same_shape(value, first)):
-                return None
+            if not is_row_major(value):
+                return of_none(arrays[0]) if len(arrays) == 1 and has_none(value) else None
+            if value is not first:
+                if type_of(value) != type_of(first):
+                    return None
+                alike = alike and same_shape(value, first)
         if self.function is None:
             module, _, name = self.place.rpartition(".")
             self.function = getattr(import_module(module), name)
-        made = self.function(*arrays)
-        if is_array(<PyObject *>made) and type_of(<PyObject *>made) == type_of(first):
-            return made
-        return asarray(made).astype((<object>first).dtype, copy=False)
+        try:
+            made = self.function(*arrays)
+        except ValueError:                      # shapes that do not broadcast: the layers raise PyTorch's error
+            return None
+        if not is_array(<PyObject *>made) or type_of(<PyObject *>made) != type_of(first):
+            made = asarray(made).astype((<object>first).dtype, copy=False)
+        return made if alike or is_row_major(<PyObject *>made) else None
 
     def __repr__(self):
         return f"<kernel {self.place}>"
+
+
+cdef object of_none(array):
+    """A new array without elements; None if it would lie otherwise in memory than the given one."""
+    made = empty(array.shape, array.dtype)
+    return made if made.strides == array.strides else None
