@@ -58,6 +58,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "rows": lambda: [X[ROWS], X.index_add(0, ROWS, normal(500, 500)), X.index_add(1, ROWS[:300], normal(300, 300))],
     "masks": lambda: [X[X > 0], (X > 0).nonzero(), X.masked_select(X > 1)],
     "order": lambda: [*X.sort(1), *X.topk(10, 1), *X.kthvalue(5, 1), torch.searchsorted(X.sort(1).values, X)],
+    "levels": lambda: [torch.fake_quantize_per_tensor_affine(X, 0.1, 1, -8, 7), torch.fake_quantize_per_channel_affine(
+        X, torch.linspace(0.1, 1, 500), torch.zeros(500, dtype=torch.int32), 1, -8, 7)],
     "triangles": lambda: [X.tril(), X.triu(3)],
     "conv2d": lambda: [*with_gradients(lambda x, w: F.conv2d(x, w, padding=1), WHOLE, whole(8, 6, 3, 3)),
                        *with_gradients(lambda x, w: F.conv2d(x, w, stride=2, dilation=2), WHOLE, whole(8, 6, 3, 3))],

@@ -8,7 +8,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.ops.linalg import distance
-from retrograd.ops.loss import margin
+from retrograd.ops.loss import kernels, margin
 
 F: Any = torch.nn.functional
 DTYPES = [torch.float32, torch.float64]
@@ -68,3 +68,18 @@ def test_distances(monkeypatch: pytest.MonkeyPatch, dtype: Any, p: float) -> Non
         both(monkeypatch, distance, lambda x: torch.cdist(x.expand(*other.shape[:-2], 5, 3), other, p), x)      # noqa: B023
         both(monkeypatch, distance, lambda y: torch.cdist(x, y, p), other)
     both(monkeypatch, distance, lambda x: torch.cdist(x.mT, x.mT, p), x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_weighted_likelihoods(dtype: Any, reduction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = torch.tensor([0.5, 0.0, 2.0], dtype=dtype)
+    pair = values(dtype, 2, 3)
+    for x, target in ((values(dtype, 4, 3), [2, 1, 0, 2]), (values(dtype, 3), 2), (pair, [1, 1]), (pair, [0, 3]),
+                      (values(dtype, 2, 3, 2, 2), [[[0, 1], [2, 2]]] * 2), (pair.t().contiguous().t(), [0, 2])):
+        wanted = torch.tensor(target)
+        for ignored in (-100, 2):
+            both(monkeypatch, kernels, lambda x, t=wanted, i=ignored: F.nll_loss(
+                x, t, weight, ignore_index=i, reduction=reduction), x)
+    with pytest.raises(RuntimeError, match="not differentiable with respect to argument 'weight'"):
+        F.nll_loss(pair, torch.tensor([0, 1]), weight.clone().requires_grad_())

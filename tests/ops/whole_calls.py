@@ -227,6 +227,40 @@ def of_dirichlet_grad(dtype: Any) -> Calls:
     yield x.astype(dtype)[0], a.astype(dtype)[0, :1], t.astype(dtype)[0]
 
 
+def of_levels(kind: str) -> Callable[[Any], Calls]:
+    """Fake quantization with levels in range, empty ranges, zero points out of range, NaN and odd strides."""
+    def made(dtype: Any) -> Calls:
+        x = np.array([[-300.0, -1.6, -0.5, 0.25], [np.nan, 0.75, 2.5, 300.0], [np.inf, -np.inf, 1e30, -0.0]]).astype(
+            dtype if np.dtype(dtype).kind == "f" else np.float16)
+        views = (x, x.T, x[:, ::2], x[:0], x[0, 0])
+        for a, scale, zero, (low, high) in product(views, (0.1, 3.0), (0, 2, -9), ((-4, 5), (3, 1))):
+            scales, zeros = np.array([scale], np.float32), np.array([zero])
+            if kind == "number":
+                yield a, scale, zero, low, high
+            elif kind == "tensors":
+                yield a, scales, zeros.astype(np.int32), low, high
+            elif kind == "enabled":
+                yield from ((a, scales, zeros.astype(np.int32), np.array([on]), low, high) for on in (0, 1))
+            elif kind == "learned":
+                yield from ((a, scales, zeros.astype(np.float32) + shift, low, high, 1.0) for shift in (0, 0.4))
+            else:
+                for axis, whole in product((0, -1), (True, False)):
+                    n = a.shape[axis] if a.ndim else 1
+                    each = np.full(n, scale, np.float32) + np.arange(n, dtype=np.float32)
+                    points = np.full(n, zero).astype(np.int32) if whole else np.full(n, zero + 0.3, np.float32)
+                    yield (a, each, points, axis, low, high, *((1.0,) if kind == "learned channels" else ()))
+    return made
+
+
+def of_histc(dtype: Any) -> Calls:
+    ranges = ((0, 0), (-2, 2.5), (2, 1), (0, float("inf")))
+    yield from ((a, bins, *ends) for a, bins, ends in product(arrays(dtype), (1, 5, 0), ranges))
+
+
+def of_runs(dtype: Any) -> Calls:
+    yield from product(arrays(dtype), (False, True), (False, True), (None, 0))
+
+
 CALLS: dict[str, Callable[[Any], Calls]] = {
     "scatter.src": of_scatter, "scatter_add.default": of_scatter, "scatter.value": of_scatter_value,
     "scatter_reduce.two": of_scatter_reduce, "segment_reduce.default": of_segments, "glu.default": of_glu,
@@ -245,6 +279,16 @@ CALLS: dict[str, Callable[[Any], Calls]] = {
     "baddbmm.default": of_sums(((2, 3, 2), (2,), (3, 1), (), (4,)), (2, 3, 4), (2, 4, 2)),
     "mv.default": of_pairs((2, 3), (3,)), "vdot.default": of_pairs((4,), (4,)),
     "aminmax.default": of_aminmax, "renorm.default": of_renorm, "rot90.default": of_turns,
+    "fake_quantize_per_tensor_affine_cachemask.default": of_levels("number"),
+    "fake_quantize_per_tensor_affine.default": of_levels("number"),
+    "fake_quantize_per_tensor_affine.tensor_qparams": of_levels("tensors"),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default": of_levels("enabled"),
+    "fake_quantize_per_channel_affine_cachemask.default": of_levels("channels"),
+    "fake_quantize_per_channel_affine.default": of_levels("channels"),
+    "_fake_quantize_learnable_per_tensor_affine.default": of_levels("learned"),
+    "_fake_quantize_learnable_per_channel_affine.default": of_levels("learned channels"),
+    "histc.default": of_histc, "unique_consecutive.default": of_runs,
+    **{f"{name}.default": lambda dtype: ((a,) for a in arrays(dtype)) for name in ("nonzero", "argwhere")},
     "_ctc_loss.default": of_ctc(False), "_ctc_loss.Tensor": of_ctc(True), "_dirichlet_grad.default": of_dirichlet_grad,
 }
 # What these compute is rounded in another order than by NumPy.

@@ -511,7 +511,15 @@ CLONES static int marks(PyArrayObject *x, uint8_t *mark, long first, long last) 
   MARK(uint16_t) case NPY_INT:
   MARK(uint32_t) case NPY_LONG:
     MARK(uint64_t)
-  case NPY_FLOAT: MARK(float) case NPY_DOUBLE: MARK(double) default : return 0;
+  case NPY_FLOAT: MARK(float) case NPY_DOUBLE: MARK(double) case NPY_CFLOAT: {
+    const float *p = PyArray_DATA(x);
+    for (long i = first; i < last; i++) mark[i] = (p[2 * i] != 0) | (p[2 * i + 1] != 0);
+    break;
+  }
+  default: { /* half precision, where only the sign of a zero may be set */
+    const uint16_t *p = PyArray_DATA(x);
+    for (long i = first; i < last; i++) mark[i] = (p[i] & 0x7fff) != 0;
+  }
   }
   return 1;
 }
@@ -566,7 +574,7 @@ static void positions_part(void *a, long first_row, long last_row) {
 FUNCTION(nonzero) {
   PyArrayObject *x = array_at(args, 0);
   if (!plain(x) || !PyArray_NDIM(x) || sizeof(long) != 8) Py_RETURN_NONE;
-  switch (code_of(x)) {
+  switch (number_code(x)) {
   case NPY_BOOL:
   case NPY_BYTE:
   case NPY_UBYTE:
@@ -574,6 +582,9 @@ FUNCTION(nonzero) {
   case NPY_INT:
   case NPY_LONG:
   case NPY_FLOAT:
+  case NPY_CFLOAT:
+  case NPY_HALF:
+  case NPY_BFLOAT:
   case NPY_DOUBLE: break;
   default: Py_RETURN_NONE;
   }
@@ -604,6 +615,23 @@ FUNCTION(nonzero) {
 }
 
 /* ---- whole kernels of ops: the arguments in the order of the schema, a new array or None (see codegen/README.md) */
+/* positions(x): one row for each element that is not zero; None if there is none */
+FUNCTION(positions) {
+  PyObject *found = given == 1 ? nonzero(module, args, 1) : NULL, *made = NULL;
+  if (!found) {
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+  }
+  if (found == Py_None) return found;
+  if (PyArray_DIM((PyArrayObject *)found, 1) > 0)
+    made = PyArray_Transpose((PyArrayObject *)found, NULL);
+  else {
+    made = Py_None;
+    Py_INCREF(made);
+  }
+  Py_DECREF(found);
+  return made;
+}
 static int wrapped(PyObject *o, PyArrayObject *x) { /* the dimension, -1 if it is none of x */
   if (!x || !PyLong_CheckExact(o)) return -1;
   const int nd = PyArray_NDIM(x);

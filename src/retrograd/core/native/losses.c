@@ -326,3 +326,89 @@ FUNCTION(row_distances) {
   Py_BEGIN_ALLOW_THREADS over(part, &j, rows, j.m * j.width * (j.p == 1 || j.p == 2 ? 1 : 16));
   Py_END_ALLOW_THREADS return made;
 }
+
+/* ---- the negative log likelihood of weighted classes: scores (C), (N, C) or (N, C, ...), one target for each row */
+typedef struct {
+  PyArrayObject *scores, *weight;
+  const int64_t *target;
+  long n, classes, rest, ignored, reduction;
+} Weighted;
+static int read_weighted(PyObject *const *args, PyObject *reduction, PyObject *ignored, Weighted *w) {
+  PyArrayObject *t = array_at(args, 1);
+  w->scores = array_at(args, 0);
+  w->weight = array_at(args, 2);
+  if (!is_float(w->scores) || !is_long(t) || !is_float(w->weight) || code_of(w->weight) != code_of(w->scores) ||
+      !long_at(reduction, &w->reduction) || !long_at(ignored, &w->ignored) || !PyArray_SIZE(w->scores) || !PyArray_SIZE(t))
+    return 0;
+  const int nd = PyArray_NDIM(w->scores), many = nd > 1;
+  if (nd < 1 || (!many && PyArray_SIZE(t) != 1) || (many && PyArray_NDIM(t) != nd - 1)) return 0;
+  w->n = w->rest = 1;
+  if (many) {
+    w->n = PyArray_DIM(w->scores, 0);
+    if (PyArray_DIM(t, 0) != w->n) return 0;
+    for (int d = 2; d < nd; d++) {
+      if (PyArray_DIM(t, d - 1) != PyArray_DIM(w->scores, d)) return 0;
+      w->rest *= PyArray_DIM(w->scores, d);
+    }
+  }
+  w->classes = PyArray_DIM(w->scores, many);
+  if (PyArray_NDIM(w->weight) != 1 || PyArray_DIM(w->weight, 0) != w->classes) return 0;
+  w->target = PyArray_DATA(t);
+  for (long i = 0; i < w->n * w->rest; i++)
+    if (w->target[i] != w->ignored && (w->target[i] < 0 || w->target[i] >= w->classes)) return 0;
+  return 1;
+}
+static long place_of(const Weighted *w, long i) {
+  return (i / w->rest * w->classes + w->target[i]) * w->rest + i % w->rest;
+}
+/* nll_weighted(scores, target, weight, reduction, ignore_index): the loss, and the sum of the weights of the targets */
+FUNCTION(nll_weighted) {
+  Weighted w;
+  if (given != 5 || !read_weighted(args, args[3], args[4], &w)) Py_RETURN_NONE;
+  PyArrayObject *t = (PyArrayObject *)args[1];
+  const int code = code_of(w.scores), each = w.reduction == NONE;
+  PyObject *out = PyArray_SimpleNew(each && PyArray_NDIM(w.scores) > 1 ? PyArray_NDIM(t) : 0, PyArray_DIMS(t), code),
+           *total = PyArray_SimpleNew(0, NULL, code);
+  if (out && total) {
+    double sum = 0, weights = 0;
+    for (long i = 0; i < w.n * w.rest; i++) {
+      double v = 0;
+      if (w.target[i] != w.ignored) {
+        const double one = value_at(w.weight, w.target[i]);
+        v = -value_at(w.scores, place_of(&w, i)) * one;
+        if (code == NPY_FLOAT) v = (float)v;
+        weights += one;
+      }
+      sum += v;
+      if (each) put_at(out, i, v);
+    }
+    if (code == NPY_FLOAT) {
+      sum = (float)sum;
+      weights = (float)weights;
+    }
+    if (!each) put_at(out, 0, w.reduction == MEAN ? sum / weights : sum);
+    put_at(total, 0, each ? 0 : weights);
+  }
+  return pair_of(out, total);
+}
+/* nll_weighted_backward(scores, target, weight, reduction, ignore_index, grad, total): the gradient of the scores */
+FUNCTION(nll_weighted_backward) {
+  Weighted w;
+  PyArrayObject *grad = given == 7 ? array_at(args, 5) : NULL, *total = given == 7 ? array_at(args, 6) : NULL;
+  if (!is_float(grad) || !is_float(total) || PyArray_SIZE(total) != 1 || !read_weighted(args, args[3], args[4], &w) ||
+      code_of(grad) != code_of(w.scores) || code_of(total) != code_of(w.scores) ||
+      PyArray_SIZE(grad) != (w.reduction == NONE ? w.n * w.rest : 1))
+    Py_RETURN_NONE;
+  PyObject *made = PyArray_ZEROS(PyArray_NDIM(w.scores), PyArray_DIMS(w.scores), code_of(w.scores), 0);
+  if (!made) return NULL;
+  const double all = value_at(total, 0);
+  for (long i = 0; i < w.n * w.rest; i++) {
+    if (w.target[i] == w.ignored) continue;
+    const double one = value_at(w.weight, w.target[i]);
+    double v = -one * value_at(grad, w.reduction == NONE ? i : 0);
+    if (code_of(w.scores) == NPY_FLOAT) v = (float)v;
+    if (w.reduction == MEAN) v = one == 0 ? 0 : v / all;
+    put_at(made, place_of(&w, i), v);
+  }
+  return made;
+}

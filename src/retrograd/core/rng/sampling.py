@@ -108,6 +108,12 @@ def _without_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArr
 
 def _with_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArray[np.int64]:
     """Look up uniform draws in the running sums of the weights."""
+    edges = native.shares(rows if rows.dtype.itemsize > 2 else rows.astype(np.float32)) if native is not None else None
+    if edges is not None:
+        draws = unit_float64(gen, len(rows) * num_samples).reshape(len(rows), num_samples)
+        result = np.empty(draws.shape, np.int64)
+        native.search_rows(edges, draws, result, False)
+        return result
     if not bool(np.isfinite(rows.astype(np.float64)).all()):
         raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
     if bool((rows < 0).any()):
@@ -121,8 +127,6 @@ def _with_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArray[
     draws = unit_float64(gen, len(rows) * num_samples).reshape(len(rows), num_samples)
     result = np.empty(draws.shape, np.int64)
     sums[:, -1] = 1  # rounding must not let a draw fall off the end
-    if native is not None and native.search_rows(sums.astype(np.float64), draws, result, False) is not None:
-        return result
     for row, (edges, chances) in enumerate(zip(sums, draws, strict=True)):
         result[row] = np.searchsorted(edges.astype(np.float64), chances, side="left")
     return result

@@ -117,7 +117,7 @@ def nonzero_kernel(xp: Any, self: Any) -> Any:
 nonzero = defop(
     "nonzero(Tensor self) -> Tensor",
     meta="values",
-    kernel=nonzero_kernel, batch=families.varying_shapes, variants="",
+    kernel=nonzero_kernel, batch=families.varying_shapes, variants="", lower="@native.positions",
     out="same: nonzero: Expected out tensor to have scalar type {value} but got scalar type{out}",
     traits=("chalf",),
 )
@@ -141,7 +141,8 @@ nonzero_numpy = defop(
     "nonzero_numpy(Tensor self) -> Tensor[]",
     kernel=nonzero_tuple, composite=True, variants="",
 )
-argwhere = defop("argwhere(Tensor self) -> Tensor", kernel=lambda self: OPS["nonzero"](self), composite=True, out=False)
+argwhere = defop("argwhere(Tensor self) -> Tensor", kernel=lambda self: call(nonzero, [self]), composite=True, out=False,
+                 lower="@native.positions")
 
 
 def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OpDef, defop
@@ -503,6 +504,10 @@ def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ign
         total = xp.asarray(target.size, self.dtype)
         loss = -picked.sum()
         return xp.asarray(loss / total if reduction == MEAN else loss, self.dtype), total
+    if weight is not None and native is not None:
+        made = native.nll_weighted(self, target, weight, reduction, ignore_index)
+        if made is not None:
+            return made
     values, safe, weights, ignored = nll_parts(xp, self, target, weight, ignore_index)
     picked = xp.take_along_axis(values, safe.astype(xp.int64), 1)
     losses = xp.where(ignored, number_like(xp, self, 0), -picked * weights)
@@ -524,6 +529,10 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
         made = xp.zeros(self.shape, self.dtype)
         made[xp.arange(target.size), target] = -grad_output / total_weight if reduction == MEAN else -grad_output
         return made
+    if weight is not None and native is not None:
+        made = native.nll_weighted_backward(self, target, weight, reduction, ignore_index, grad_output, total_weight)
+        if made is not None:
+            return made
     values, safe, weights, _ = nll_parts(xp, self, target, weight, ignore_index)
     grad = grad_output.reshape(target.shape if self.ndim > 1 else (1,))[:, None] if reduction == NONE else grad_output
     spread = -weights * grad

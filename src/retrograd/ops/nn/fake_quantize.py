@@ -12,6 +12,7 @@ from retrograd.core.dtypes import int64
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import proven
 from retrograd.ops.shared.elementwise import unsupported
 
 FLOATS = "fV"
@@ -81,24 +82,27 @@ PER_TENSOR = "float scale, int zero_point, int quant_min, int quant_max"
 OF_TENSORS = "Tensor scale, Tensor zero_point"
 per_tensor_op = defop(
     f"fake_quantize_per_tensor_affine_cachemask(Tensor self, {PER_TENSOR}) -> (Tensor output, Tensor mask)",
-    kernel=per_tensor, check=check_per_tensor, vjp=dict(self=lambda grad, result1: grad * result1), batch=families.pointwise,
+    kernel=per_tensor, check=proven(check_per_tensor), lower="@native.quantize_mask",
+    vjp=dict(self=lambda grad, result1: grad * result1), batch=families.pointwise,
     variants="", pattern="elements", **MASKED,
 )
 per_tensor_of_tensors_op = defop(
     f"_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, {OF_TENSORS}, Tensor fake_quant_enabled, "
     "int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
-    kernel=per_tensor_of_tensors, check=check_single, vjp=dict(self=lambda grad, result1: grad * result1),
-    batch=families.loop, variants="function", node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0", **MASKED,
+    kernel=per_tensor_of_tensors, check=proven(check_single), lower="@native.quantize_mask_by",
+    vjp=dict(self=lambda grad, result1: grad * result1), batch=families.loop, variants="function",
+    node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0", **MASKED,
 )
 defop(
     f"fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, {OF_TENSORS}, int quant_min, int quant_max) -> Tensor",
     kernel=lambda self, scale, zero_point, quant_min, quant_max: call(per_tensor_of_tensors_op, [
         self, scale, zero_point, late.ones(1, dtype=int64), quant_min, quant_max])[0],
-    composite=True, variants="function", out=False,
+    composite=True, variants="function", out=False, lower="@native.quantize",
 )
 defop(
     f"fake_quantize_per_tensor_affine(Tensor self, {PER_TENSOR}) -> Tensor",
     kernel=lambda *args: call(per_tensor_op, list(args))[0], composite=True, variants="function", out=False,
+    lower="@native.quantize",
 )
 
 
@@ -131,23 +135,22 @@ def per_channel(xp: Any, self: Any, scale: Any, zero_point: Any, axis: int, quan
     shape[axis] = -1
     scale, zero = scale.astype("float32").reshape(shape), zero_point.reshape(shape)
     level = widened(self) * (1 / scale)
-    if zero.dtype.kind == "i":
-        level = xp.rint(level) + zero
-    else:                               # a fractional zero point shifts the values before rounding
-        zero = zero.astype("float32")
-        level = xp.rint(level + zero)
+    whole, zero = zero.dtype.kind == "i", zero.astype("float32")
+    level = xp.rint(level) + zero if whole else xp.rint(level + zero)      # a fractional zero point shifts before rounding
     return rounded(xp, self, level, scale, zero, quant_min, quant_max)
 
 
 per_channel_op = defop(
     f"fake_quantize_per_channel_affine_cachemask(Tensor self, {OF_TENSORS}, int axis, int quant_min, int quant_max) "
     "-> (Tensor output, Tensor mask)",
-    kernel=per_channel, check=check_per_channel, vjp=dict(self=lambda grad, result1: grad * result1),
+    kernel=per_channel, check=proven(check_per_channel), lower="@native.quantize_channels_mask",
+    vjp=dict(self=lambda grad, result1: grad * result1),
     batch=families.loop, variants="", **MASKED,
 )
 defop(
     f"fake_quantize_per_channel_affine(Tensor self, {OF_TENSORS}, int axis, int quant_min, int quant_max) -> Tensor",
     kernel=lambda *args: call(per_channel_op, list(args))[0], composite=True, variants="function", out=False,
+    lower="@native.quantize_channels",
 )
 for kind in ("tensor", "channel"):
     defop(f"fake_quantize_per_{kind}_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
@@ -224,7 +227,7 @@ def check_learnable_channels(self: Any, scale: Any, zero_point: Any, *settings: 
 LEARNED = "int quant_min, int quant_max, float grad_factor=1."
 defop(
     f"_fake_quantize_learnable_per_tensor_affine(Tensor self, {OF_TENSORS}, {LEARNED}) -> Tensor",
-    kernel=learnable_per_tensor, check=check_learnable,
+    kernel=learnable_per_tensor, check=proven(check_learnable), lower="@native.quantize_learned",
     vjp={("self", "scale", "zero_point"): lambda grad, self, scale, zero_point, quant_min, quant_max, grad_factor:
          learned_rule(grad, self, scale, zero_point, None, quant_min, quant_max, grad_factor)},
     jvp=lambda self_p, self_t, scale_p, scale_t, zero_point_p, zero_point_t, quant_min, quant_max, grad_factor: learned_tangent(
@@ -233,7 +236,8 @@ defop(
 )
 defop(
     f"_fake_quantize_learnable_per_channel_affine(Tensor self, {OF_TENSORS}, int axis, {LEARNED}) -> Tensor",
-    kernel=learnable_per_channel, check=check_learnable_channels, vjp={("self", "scale", "zero_point"): learned_rule},
+    kernel=learnable_per_channel, check=proven(check_learnable_channels),
+    lower="@native.quantize_channels_learned", vjp={("self", "scale", "zero_point"): learned_rule},
     jvp=learned_tangent, batch=families.loop, node="FakeQuantizeLearnablePerChannelAffineBackward0",
     variants="function", out="aten",
 )

@@ -245,6 +245,7 @@ unique_consecutive_op = defop(
     "-> (Tensor, Tensor, Tensor)",
     meta="values",
     kernel=unique_consecutive_kernel, vjp=NOT_IMPLEMENTED, batch=families.varying_shapes, variants="", out=False,
+    lower="@native.unique_runs",
 )
 unique_dim_consecutive = defop(
     "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
@@ -426,7 +427,7 @@ histc = defop(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
     out="same: torch.histogram: input tensor and hist tensor should have the same dtype, but got "
         "input {c_value} and hist {c_out}",
-    kernel=histc_kernel, batch=families.loop)
+    kernel=histc_kernel, batch=families.loop, lower="@native.histc")
 
 
 def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:
