@@ -65,3 +65,15 @@ def test_kernels_of_single_precision_serve_half_precision(dtype: Any) -> None:
             made = call(y)
             near(made, call(z).double().numpy(), dtype)
             assert made.stride() == call(z).stride()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_elements_that_are_chosen_or_moved_keep_their_bits(dtype: Any) -> None:
+    x = torch.tensor(np.random.default_rng(3).integers(-8, 8, (2, 3, 6, 6))).to(dtype)
+    x[0, 0, 1, 1] = float("nan")
+    F = torch.nn.functional
+    for function in (lambda a: F.max_pool2d(a, 3, 2, 1, return_indices=True), lambda a: (F.unfold(a, 2, padding=1),),
+                     lambda a: F.adaptive_max_pool2d(a, (2, 4), return_indices=True), lambda a: (a.nonzero(),)):
+        for made, wide in zip(function(x), function(x.float()), strict=True):
+            assert made.dtype is (dtype if wide.is_floating_point() else torch.int64)
+            assert torch.equal(made.nan_to_num(99).to(wide.dtype), wide.nan_to_num(99))

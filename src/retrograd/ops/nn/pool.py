@@ -204,7 +204,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
                  call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
-        batch=families.folded, variants="", pattern=("choices", rank), out_form="out(out, indices)",
+        batch=families.folded, widen=True, variants="", pattern=("choices", rank), out_form="out(out, indices)",
     )
     defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
           kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False,
@@ -561,7 +561,7 @@ def adaptive_max_rows(rank: int) -> Any:
         f"{name}(Tensor self, int[{rank}] output_size) -> (Tensor, Tensor)", kernel=kernel, node=f"{node}Backward0",
         check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
         vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
-        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
+        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), widen=True, variants="",
         autocast="float32" if rank == 3 else None, pattern=("choices", rank), out_form="out(out, indices)",
     )
 

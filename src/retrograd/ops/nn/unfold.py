@@ -127,7 +127,7 @@ def batched(rank: int) -> Any:
 im2col = defop(
     "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
     out="scalar",
-    kernel=im2col_kernel, meta=im2col_shape, jvp="linear", batch=batched(3), node="Im2ColBackward0", variants="",
+    kernel=im2col_kernel, meta=im2col_shape, jvp="linear", batch=batched(3), node="Im2ColBackward0", widen=True, variants="",
     vjp=dict(self=lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride:
              call(col2im, [grad, (self_sym_argsize_minus_2, self_sym_argsize_minus_1), kernel_size, dilation, padding,
                            stride])), pattern="moves",

@@ -72,14 +72,18 @@ def channel_sums(x: Any) -> Any:
     return None if native is None else native.channel_sums(x)
 
 
+COPIED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}      # what elements of a size are copied as
+
+
 def columns(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """The windows of images (..., channels, height, width) as an array of this shape."""
-    if native is None or x.dtype.char not in GEMM:
+    if native is None or x.dtype.itemsize not in COPIED:
         return None
+    dtype, x = x.dtype, np.ascontiguousarray(x).view(COPIED[x.dtype.itemsize])
     made = np.empty(shape, x.dtype)
     channels = x.shape[-3]
     described = settings(math.prod(x.shape[:-3]), channels, 1, 1, x.shape[-2:], kernel, stride, padding, dilation, counts)
-    return None if native.unfold(np.ascontiguousarray(x), made, described) is None else made
+    return None if native.unfold(x, made, described) is None else made.view(dtype)
 
 
 def images(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
