@@ -21,6 +21,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import sparse_bsc, sparse_bsr, sparse_csr
+from retrograd.ops.shared.along import nonzero as positions_of
 from retrograd.ops.sparse.coo import (
     NAMES,
     coalesced,
@@ -206,12 +207,22 @@ def dense_of(t: Any) -> Any:
     return made
 
 
-def nonzero_entries(array: Any, dense_dim: int) -> Entries:
+def from_dense(array: Any, layout: Any, blocksize: Any) -> Any:
+    """A tensor in a compressed layout of the entries, or blocks, of an array that are not zero; its first two dimensions are
+    those of the matrix."""
+    shape = array.shape
+    if blocksize is not None:
+        height, width = blocksize
+        array = array.reshape(shape[0] // height, height, shape[1] // width, width, *shape[2:]).swapaxes(1, 2)
     mask = array != 0
-    if dense_dim:
-        mask = mask.any(axis=tuple(range(2, array.ndim)))
-    rows, columns = np.nonzero(mask)
-    return Entries(rows, columns, array[rows, columns])
+    if mask.ndim > 2:
+        mask = mask.any(axis=tuple(range(2, mask.ndim)))
+    by_row = layout in BY_ROW
+    major, minor = positions_of(mask if by_row else mask.T)
+    compressed = np.zeros(mask.shape[0 if by_row else 1] + 1, np.int64)
+    np.cumsum(mask.sum(1 if by_row else 0), out=compressed[1:])
+    values = array[major, minor] if by_row else array[minor, major]
+    return new_compressed(layout, compressed, np.ascontiguousarray(minor), np.ascontiguousarray(values), shape)
 
 
 def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
@@ -247,13 +258,12 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
             return stacked([to_compressed(new_tensor(matrix), layout, blocksize, dense_dim) for matrix in matrices],
                            shape[:batch])
         check_blocks(blocksize, shape, f"dense_to_sparse_{short}")
-        entries = nonzero_entries(t.array, dense_dim or 0)
-    else:
-        if is_coo(t) and sparse_dim_of(t) != 2:
-            raise RuntimeError(f"coo_to_sparse_{short}: conversion from Sparse to {name} for input tensors with "
-                               "sparse_dim()!=2 is not supported")
-        check_blocks(blocksize, shape, f"{whence}_{short}")
-        entries = entries_of(coalesced(t) if is_coo(t) else t)
+        return from_dense(t.array, layout, blocksize)
+    if is_coo(t) and sparse_dim_of(t) != 2:
+        raise RuntimeError(f"coo_to_sparse_{short}: conversion from Sparse to {name} for input tensors with "
+                           "sparse_dim()!=2 is not supported")
+    check_blocks(blocksize, shape, f"{whence}_{short}")
+    entries = entries_of(coalesced(t) if is_coo(t) else t)
     if blocksize is not None:
         entries = in_blocks(entries, tuple(blocksize), shape)
     return from_entries(entries, layout, shape)
