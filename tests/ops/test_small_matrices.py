@@ -88,3 +88,15 @@ def test_inverses_in_blocks_of_columns(n: int, kind: str) -> None:
     for inverse in made:
         np.testing.assert_allclose(a @ inverse, np.broadcast_to(np.eye(n), a.shape), atol=1e-4 if kind == "f" else 1e-11)
         np.testing.assert_allclose(inverse, made[0], rtol=1e-4 if kind == "f" else 1e-11)
+
+
+@pytest.mark.parametrize("sizes", [(16, 64, 128), (20, 33, 17), (96, 9, 30), (17, 127, 129)])
+def test_products_with_a_transposed_operand(sizes: Any) -> None:
+    m, k, n = sizes
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((m, k)), random.standard_normal((n, k + 5))
+    for dtype, limit in ((torch.float32, 1e-4), (torch.float64, 1e-12)):
+        left, wide = torch.tensor(x, dtype=dtype), torch.tensor(w, dtype=dtype)
+        for right in (wide[:, 5:].t(), wide[:, 5:].contiguous().t(), wide[:, 5:].t().contiguous()):
+            for made in (left @ right, torch.addmm(torch.zeros(n, dtype=dtype), left, right)):
+                np.testing.assert_allclose(made.numpy(), x @ w[:, 5:].T, limit, limit)
