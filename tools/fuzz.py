@@ -170,6 +170,10 @@ def look(value: Any, torch: Any) -> Any:
         leaf = value.is_leaf
     except RuntimeError as error:
         name = leaf = first_sentence(str(error))
+    if value.is_nested or value.layout is not torch.strided:       # no strides, and no elements in a row
+        parts = value.unbind() if value.is_nested else [value.to_dense()]
+        return [str(value.layout).replace("retrograd.", "torch."), leaf, value.requires_grad, name,
+                [[list(part.shape), numbers(part, torch)] for part in parts]]
     grad = value.grad if leaf is True or value.retains_grad else None
     strides = [s for s, n in zip(value.stride(), value.shape, strict=True) if n > 1]      # the others say nothing
     return [list(value.shape), strides if value.numel() else None, value.storage_offset() if value.numel() else 0,

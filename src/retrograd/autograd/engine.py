@@ -26,7 +26,7 @@ from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, switch_grad, switches, thread_state, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import FLAG_PENDING, FLAG_SPARSE, Counter, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_PENDING, FLAG_SPARSE, Counter, Tensor, new_tensor
 from retrograd.core.views import CopySlices
 from retrograd.ops import late
 
@@ -369,8 +369,9 @@ def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) 
     if old is None:
         arrived[nr] = grad
     else:                         # sparse + dense is not defined, dense + sparse is
-        in_place = not task.create_graph and type(old) is Tensor and not (old._flags | grad._flags) & ~FLAG_PENDING and (
-            getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc)      # in PyTorch
+        in_place = not task.create_graph and type(old) is Tensor and not (
+            old._flags & ~FLAG_PENDING or grad._flags & ~(FLAG_PENDING | FLAG_CONJ | FLAG_NEG)) and (
+                getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc)      # in PyTorch
         both = grad + old if old._flags & FLAG_SPARSE else old + grad
         if in_place:
             if both._counter is None:             # not `counter_of`, which computes a value that is pending
@@ -437,8 +438,9 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     got = grad.array.shape
     if got != shape:
         if not expands_to(shape, got):
-            raise RuntimeError(f"Function {name_of(sender) if sender is not None else 'root'} returned an invalid gradient at "
-                               f"index {index} - got {list(got)} but expected shape compatible with {list(shape)}")
+            origin = "" if sender is None else f"Function {name_of(sender)} returned an "
+            raise RuntimeError(f"{origin}invalid gradient at index {index} - got {list(got)} but expected shape compatible "
+                               f"with {list(shape)}")
         grad = late.sum_to_size(grad, shape)
     if type(node) is AccumulateGrad:
         extra = node.variable._extra

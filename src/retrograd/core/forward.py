@@ -349,6 +349,8 @@ def run_inplace(op: OpDef, args: Any, tangents: Any, autograd: Call) -> Any:
         values = substituted(op, args, tangents)
         values[0] = made
         operators.dispatcher.call(op, values)
+        if own is None and not any([isinstance(t, Tensor) and t.array.shape != target.array.shape for t in tangents]):
+            counter_of(made).n = 0           # PyTorch's is another tangent, not zeros that were written to
     else:
         # formulas need the value that the write destroys; it may be more than one argument
         before = primal_of(target).clone()
@@ -449,14 +451,31 @@ def multilinear(op: OpDef, args: Any, tangents: Any) -> Any:
             primal, values[i] = values[i], one
             total = plus(total, operators.dispatcher.call(op, values))
             values[i] = primal
+    if isinstance(total, Tensor) and grad_enabled() and (not tls.linearizing or not op.elementwise):
+        missing = [i for i in op.inputs if tangents[i] is None and args[i] is not None]
+        if missing:
+            total = linked(total, [args[j] for j in op.inputs if any([i != j for i in missing])])
     return summed(total, op, args, tangents)
+
+
+def linked(total: Any, factors: list[Any]) -> Any:
+    """A tangent plus the terms of missing tangents, in whose place PyTorch has zeros: they are zero, with a history if one of
+    their other factors has one.
+    """
+    for factor in factors:
+        if isinstance(factor, Tensor) and wants_grad(factor):
+            t: Any = factor
+            zero = t.reshape(-1)[:0].sum()
+            total = total + (zero if zero.dtype is total.dtype else zero.to(total.dtype))
+    return total
 
 
 def summed(total: Any, op: OpDef, args: Any, tangents: Any) -> Any:
     """The sum over the inputs' tangents, including missing ones where a graph is recorded, as in PyTorch."""
     if isinstance(total, Tensor) and total.requires_grad and any([tangents[i] is None and args[i] is not None
                                                                   for i in op.inputs]):
-        return total + 0
+        made: Any = total
+        return made.to(made.dtype, copy=True) if tls.linearizing and op.elementwise else made + 0
     return total
 
 

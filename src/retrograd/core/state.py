@@ -63,6 +63,7 @@ class ThreadState(_local):
     run_flags: int = 0                    # bit 0: grad mode is off; the rest counts `slow_path` and saved-tensor hooks
     inference: bool = False
     fwd_grad_enabled: bool = True
+    linearizing: bool = False             # tangents of `linearize`: terms of missing tangents are dropped, not added as zeros
     multithreading: bool = True
     view_replay: bool = False
     check_nan: bool = True

@@ -87,8 +87,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """
     output = func(*primals)
     flat, spec = flatten(primals)
-    fixed = [t.detach() for t in flat]        # the derivative is linear in the direction; the point is constant
-
     def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = flatten(tangents)
         if direction_spec != spec:
@@ -103,7 +101,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
             if direction.device != t.device:
                 raise RuntimeError(f"tangent:{i} with device {direction.device} in flattened pytree doesn't match the device "
                                    f"{t.device} of the corresponding primal.")
-        return run_jvp(func, unflatten(fixed, spec), tangents, None, False, False)[1]
+        tls.linearizing, was = True, tls.linearizing
+        try:
+            return run_jvp(func, primals, tangents, None, False, False)[1]
+        finally:
+            tls.linearizing = was
     return output, jvp_fn
 
 

@@ -1,6 +1,7 @@
 """Pooling as functions: means and maxima of windows."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import retrograd as torch
@@ -221,6 +222,13 @@ def power_mean(mean: Any, norm_type: float, count: int) -> Any:
     return (torch.sign(mean) * torch.relu(torch.abs(mean))).mul(count).pow(1.0 / norm_type)
 
 
+def extremes(pool: Any, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+    """The norm of order infinity or minus infinity: the largest or the smallest size in each window."""
+    sizes = torch.abs(input)
+    return pool(sizes, kernel_size, stride, ceil_mode=ceil_mode) if norm_type > 0 else -pool(
+        -sizes, kernel_size, stride, ceil_mode=ceil_mode)
+
+
 @overridable
 def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The p-norm of each window of a sequence.
@@ -229,6 +237,8 @@ def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None
     >>> torch.nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 6.0, 8.0]]), 2, 2)
     tensor([[ 5., 10.]])
     """
+    if math.isinf(norm_type):
+        return extremes(max_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
     mean = torch.avg_pool1d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     return power_mean(mean, norm_type, kernel_size)
 
@@ -241,6 +251,8 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     >>> torch.nn.functional.lp_pool2d(torch.tensor([[[1.0, 5.0], [3.0, 1.0]]]), 2, 2)
     tensor([[[6.]]])
     """
+    if math.isinf(norm_type):
+        return extremes(max_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
     sizes = each(kernel_size, 2)
     mean = avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     return power_mean(mean, norm_type, sizes[0] * sizes[1])
@@ -254,6 +266,8 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     >>> torch.nn.functional.lp_pool3d(torch.full((1, 1, 2, 2, 2), 2.0), 3, 2)
     tensor([[[[[4.]]]]])
     """
+    if math.isinf(norm_type):
+        return extremes(max_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
     sizes = each(kernel_size, 3)
     mean = avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     return power_mean(mean, norm_type, sizes[0] * sizes[1] * sizes[2])

@@ -6,8 +6,10 @@ from typing import Any
 from retrograd.core import algorithms, dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES, is_complex_type
+from retrograd.core.forward import linked
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.state import grad_enabled, tls
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import accepts_floats
@@ -119,11 +121,15 @@ def div_self(grad: Any, other: Any) -> Any:
 
 
 def div_other(grad: Any, self: Any, other: Any) -> Any:
-    return -grad * conj(call(div, [self, other]) / other)
+    slope = conj(call(div, [self, other]) / other)          # before the negation, as modes see
+    return -grad * slope
 
 
 def div_tangent(self_t: Any, other_p: Any, other_t: Any, result: Any) -> Any:
-    above = self_t if other_t is None else -(other_t * result) if self_t is None else self_t - other_t * result
+    if other_t is None:
+        above = linked(self_t, [result]) if grad_enabled() and not tls.linearizing else self_t
+    else:
+        above = -(other_t * result) if self_t is None else self_t - other_t * result
     return above / other_p
 
 

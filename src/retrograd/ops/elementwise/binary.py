@@ -439,10 +439,13 @@ def dist_kernel(xp: Any, self: Any, other: Any, p: Any) -> Any:
         return size.sum()
     if p == 2:
         return xp.sqrt((size * size).sum())
+    if not size.size and math.isinf(p):
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not "
+                           "have an identity")
     if p == math.inf:
-        return size.max() if size.size else size.dtype.type(0)
+        return size.max()
     if p == -math.inf:
-        return size.min() if size.size else size.dtype.type(0)
+        return size.min()
     return (size ** size.dtype.type(p)).sum() ** size.dtype.type(1 / p)
 
 

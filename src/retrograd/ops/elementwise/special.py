@@ -118,7 +118,8 @@ for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc
 # ---- zeta, the multivariate gamma function
 def zeta_kernel(xp: Any, self: Any, other: Any) -> Any:
     check_dtype("zeta_cpu", self)
-    return functions().zeta(self, other).astype(self.dtype, copy=False)
+    made = functions().zeta(self, other).astype(self.dtype, copy=False)
+    return xp.where(xp.isposinf(other) & xp.asarray(self > 1), self.dtype.type(xp.nan), made)        # as PyTorch's series
 
 
 def zeta_slope(grad: Any, self: Any, other: Any) -> Any:

@@ -195,6 +195,8 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
 
 
 def index_backward(grad: Any, self_sym_sizes: Any, indices: Any) -> Any:
+    if grad._flags & FLAG_WRAPPER:                  # inside of a transform
+        return call(index_put, [grad.new_zeros(self_sym_sizes), indices, grad, True])
     return call(index_put_impl_, [grad.new_zeros(self_sym_sizes), indices, grad, True, True])
 
 

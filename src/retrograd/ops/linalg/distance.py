@@ -342,6 +342,8 @@ def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError("renorm: p must be real-valued")
     if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if self.ndim < 2:

@@ -275,9 +275,9 @@ def matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any
     if isinstance(ord, complex):
         raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     size = abs(float(ord))
-    first, second = matrix_dims(self, dim)
     if size not in (1.0, 2.0, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    first, second = matrix_dims(self, dim)
     check_floating("linalg.matrix_norm", self.array, low_precision=size != 2.0)
     extreme = late.amin if float(ord) < 0 else largest_or_zero
     if size == 2.0:

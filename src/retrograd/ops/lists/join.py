@@ -1,6 +1,7 @@
 """Joining tensors and rearranging their elements in new memory: cat, stack, repeat, flip, roll, triangles, padding."""
 from __future__ import annotations
 
+import math
 from itertools import combinations as index_combinations
 from itertools import product
 from typing import Any
@@ -474,7 +475,7 @@ def rolled(xp: Any, array: Any, shifts: Any, dims: Any) -> Any:
 def batch_roll(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     if not args[2]:
-        return op(t.reshape((size, -1)), args[1], (1,)).reshape(t.shape), 0
+        return op(t.reshape((size, math.prod(t.shape[1:]))), args[1], (1,)).reshape(t.shape), 0
     return op(t, args[1], [wrap_dim(d, t.ndim - 1) + 1 for d in args[2]]), 0
 
 

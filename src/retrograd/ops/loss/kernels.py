@@ -466,6 +466,8 @@ def check_nll(self: Any, target: Any, weight: Any, *rest: Any) -> None:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}")
     classes = self.array.shape[0 if self.array.ndim == 1 else 1]
     if weight is not None and weight.array.shape != (classes,):
+        if self.array.ndim > 2:
+            raise RuntimeError("weight tensor should be defined either for all or no classes")
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
                            f"tensor of shape: {list(weight.array.shape)}")
     if weight is not None and weight.dtype is not self.dtype and self.dtype.is_floating_point and self.device.type != "meta":

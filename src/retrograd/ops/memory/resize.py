@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import storage
+from retrograd.core import dtypes, storage
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_writable
 from retrograd.core.modes import overrides_dispatch
@@ -295,7 +295,11 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
 
 
 def typed(source: Any, dtype: Any) -> Any:
-    """The memory of a storage as a flat array."""
+    """The memory of a storage as a flat array; a typed storage must have the tensor's dtype."""
+    own = getattr(source, "dtype", None)
+    if own is not None and own.numpy != dtype:
+        raise RuntimeError(f"Expected a Storage of type {C_NAMES[dtypes.BY_NUMPY[dtype].name]} or an UntypedStorage, but got "
+                           f"type {own.legacy} for argument 1 'storage'")
     untyped = getattr(source, "_untyped_storage", source)
     memory = storage.bytes_of(untyped.owner)
     count = memory.nbytes // dtype.itemsize

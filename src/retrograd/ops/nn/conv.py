@@ -438,6 +438,9 @@ def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
         words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
                  for t in (input, weight)]
         raise RuntimeError(f"Input type ({words[0]}) and weight type ({words[1]}) should be the same")
+    if input.dtype.name == "bfloat16" and weight.dtype is not input.dtype:
+        raise RuntimeError(f"Input type (CPUBFloat16Type) and weight type (torch.{weight.dtype.legacy}Tensor) should be the "
+                           "same or input should be a MKLDNN tensor and weight is a dense tensor")
     if not is_complex_type(input.array.dtype) or not is_complex_type(weight.array.dtype):
         return call(convolution, [input, weight, bias, *settings])
     if bias is not None and not bias.is_complex():

@@ -249,8 +249,8 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
             raise RuntimeError(f"dense_to_sparse_{short}: dense_dim argument must be in [0,{t.array.ndim - 2}] range, but "
                                f"{dense_dim} is given")
         if batch < 0:
-            raise IndexError(f"select(): index 1 out of range for tensor of size [{np.count_nonzero(t.array)}, 1] at "
-                             "dimension 1")
+            raise IndexError("select(): index 1 out of range for tensor of size "
+                             f"[{np.count_nonzero(t.array)}, {t.array.ndim}] at dimension 1")
         if batch > 0:
             matrices = t.array.reshape(math.prod(shape[:batch]), *shape[batch:])
             if not matrices.shape[0]:

@@ -9,6 +9,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.ops.shared.elementwise import unsupported
 from retrograd.ops.sparse.coo import (
     add_rows,
     coalesced,
@@ -148,6 +149,8 @@ def merged(self: Any, other: Any, alpha: Any, dtype: Any) -> Any:
     if sparse_dim_of(self) != sparse_dim_of(other):
         raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but 'self' has {sparse_dim_of(self)} "
                            f"sparse dimensions while 'other' has {sparse_dim_of(other)} sparse dimensions")
+    if np.dtype(dtype).kind == "b" or dtype == np.float16:
+        raise unsupported("cadd_sparse", np.dtype(dtype))
     sparse_shape = shape[:sparse_dim_of(self)]
     a, b = keys_of(indices_of(self), shape), keys_of(indices_of(other), shape)
     sorted_ = data_of(self).coalesced and data_of(other).coalesced
@@ -275,7 +278,11 @@ def broadcast(t: Any, shape: Any) -> Any:
 @sparse_kernel("mul_.Tensor", "mul_.Scalar")
 def mul_in_place(op: OpDef, self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor) or (is_coo(self) and not is_sparse(other) and other.array.ndim == 0):
-        on_values(op, data_of(self).values, other)
+        values = data_of(self).values
+        joint = on_values(op.functional, values, other).dtype
+        if not dtypes.can_cast(joint, values.dtype):
+            raise RuntimeError(f"dtype of values ({joint.legacy}) must match dtype of sparse tensor ({values.dtype.legacy})")
+        on_values(op, values, other)
         return self
     made = mul_kernel(op.functional, self, other)
     check_cast(made.array.dtype, self)

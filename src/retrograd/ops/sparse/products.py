@@ -12,6 +12,7 @@ from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.linalg.matmul import expandable
+from retrograd.ops.shared.elementwise import unsupported
 from retrograd.ops.shared.families import conj
 from retrograd.ops.sparse.coo import (
     coalesced,
@@ -42,12 +43,16 @@ def check_matrix(t: Any) -> None:
 def sparse_times_dense(sparse: Any, dense: Any) -> Any:
     """The rows of `dense`, weighted by the entries and added up."""
     check_matrix(sparse)
-    if dense.array.ndim != 2:
+    if dense.array.ndim < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if dense.array.ndim > 2:
+        raise RuntimeError(f"addmm: matrices expected, got {dense.array.ndim}D tensor")
     rows, columns = sparse.array.shape
     if dense.array.shape[0] != columns:
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {columns}, got {dense.array.shape[0]}")
     same_dtype(sparse, dense)
+    if dense.array.dtype.kind == "b":
+        raise unsupported("addmm_sparse_dense", dense.array.dtype)
     made = np.zeros((rows, dense.array.shape[1]), dense.array.dtype)
     indices, values = indices_of(sparse), values_of(sparse)
     np.add.at(made, indices[0], values[:, None] * dense.array[indices[1]])
@@ -180,6 +185,9 @@ def sparse_mm_tensors(sparse: Any, dense: Any) -> Any:
         return call(sparse_sparse_matmul, [sparse, dense])
     if is_sparse(sparse) and is_sparse(dense):
         return late.mm(sparse, dense)
+    if is_coo(sparse):
+        zeros = zeros_for(sparse, dense, sparse.size(-2), dense.size(-1)).expand((sparse.size(0), dense.size(1)))
+        return call(sparse_addmm, [zeros, sparse, dense, 0, 1])
     rows, columns = sparse.array.shape[0], dense.array.shape[-1]
     if is_sparse(sparse):
         return call(sparse_addmm, [zeros_for(sparse, dense, rows, columns), sparse, dense, 0, 1])

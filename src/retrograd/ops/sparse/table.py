@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from retrograd.core import dtypes
 from retrograd.core.dispatch import compute
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef
@@ -60,7 +61,11 @@ def run_kernel(op: OpDef, args: Any) -> Any:
         if kernel is not None:
             if not op.functional._ready:
                 op.functional.prepare()
-            write(args[0], kernel(op.functional, *args))
+            made = kernel(op.functional, *args)
+            if not dtypes.can_cast(made.dtype, args[0].dtype):
+                raise RuntimeError(f"result type {made.dtype.legacy} can't be cast to the desired output type "
+                                   f"{args[0].dtype.legacy}")
+            write(args[0], made)
             return args[0]
     if is_compressed and op.promote is not None:
         layout = next(t for t in sparse if not is_coo(t))._extra.sparse.layout
