@@ -2,7 +2,7 @@
 from retrograd.core.recipe cimport Plan
 
 cdef class OpDef:
-    cdef public object schema, name, overload, vjp, jvp, batch, lower, meta, promote, functional, variants, kernel, compute, alias, autocast, pattern
+    cdef public object schema, name, overload, vjp, jvp, batch, lower, meta, promote, functional, variants, kernel, compute, alias, autocast, pattern, series
     cdef public object out, fast, into, check, native, ufunc, scalars, node_name, packet, _node_class, result_type, run, short
     cdef public bint random, checks_dtypes, exact, elementwise, mixes, real_only, widen, composite, numbers, direct, differentiable, floats, _ready, is_view, is_inplace, is_out, has_lists
     cdef public OpDef meant, pure

@@ -42,6 +42,7 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
          of out= is checked before everything else, with "out_after_dim" after `dim`).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
+series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
 """
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ class OpDef:
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
                  mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None,
                  alias: tuple[str, str] | None = None, autocast: str | None = None, traits: tuple[str, ...] = (),
-                 pattern: Any = None) -> None:
+                 pattern: Any = None, series: Any = None) -> None:
         self.schema = schema
         self.name: Any = OpName(schema.name)
         self.name.full = f"aten::{schema.name}.{schema.overload}" if schema.overload else f"aten::{schema.name}"
@@ -131,6 +132,7 @@ class OpDef:
         self.autocast = autocast
         self.traits = traits
         self.pattern = pattern
+        self.series = series
         self.random: bool = not composite and ("random" in traits or "Generator" in schema.text)
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"

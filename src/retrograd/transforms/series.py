@@ -1,4 +1,4 @@
-"""Taylor coefficients of ops: direct recurrences for common ops, and helpers of jet.py for the others.
+"""Taylor coefficients of ops: the recurrences that the column `series` names, and helpers of jet.py for the other ops.
 
 NOTE [Taylor coefficients]
 The series of x is x[0] + x[1] t + x[2] t^2 + ...; a list of tensors with None for zeros. If y = f(x) then
@@ -7,7 +7,6 @@ y[k] from the earlier coefficients, by products alone. All of the recurrences he
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,9 +59,18 @@ def slope_product(x: Series, g: Series, k: int) -> Any:
     return total
 
 
-# ---- y' = g(y) x'
-def by_slope(slope: Callable[[Series, int], Any]) -> Rule:
-    """The rule for functions whose slope is `slope(y, k)`, by coefficients."""
+# ---- y' = g x', where g is an expression in y or has y as its slope
+def by_slope(constant: float, linear: float, quadratic: float = 0) -> Rule:
+    """The rule for functions with y' = (constant + linear y + quadratic y^2) x'."""
+    def slope(y: Series, k: int) -> Any:
+        total = None if k or not constant else constant
+        if linear:
+            total = plus(total, y[k] if linear == 1 else times(y[k], linear))
+        if quadratic:
+            squared = square(y, k)
+            total = plus(total, squared) if quadratic > 0 else minus(total, squared)
+        return total
+
     def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         x, y, g = given[0], [result], [slope([result], 0)]
         for k in range(1, order + 1):
@@ -72,23 +80,14 @@ def by_slope(slope: Callable[[Series, int], Any]) -> Rule:
     return rule
 
 
-def one_more(value: Any, k: int) -> Any:
-    return value if k else 1 + value
-
-
-def exp2_slope(y: Series, k: int) -> Any:
-    return times(y[k], math.log(2.0))
-
-
-def with_partner(partner: str, sign: int) -> Rule:
-    """The rule for sin and cos, sinh and cosh: each is the slope of the other."""
+def with_partner(partner: str, own_sign: int, its_sign: int) -> Rule:
+    """The rule for functions with y' = own_sign g x' and g' = its_sign y x', where g = partner(x), as sin and cos."""
     def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         x, y, g = given[0], [result], [getattr(late, partner)(args[0])]
-        mine, other = (1, sign) if op.name in ("sin", "sinh") else (sign, 1)
         for k in range(1, order + 1):
             own, its = slope_product(x, g, k), slope_product(x, y, k)
-            y.append(own if mine > 0 or own is None else -own)
-            g.append(its if other > 0 or its is None else -its)
+            y.append(own if own_sign > 0 or own is None else -own)
+            g.append(its if its_sign > 0 or its is None else -its)
         return y
     return rule
 
@@ -136,12 +135,12 @@ def logarithm(x: Series, first: Any, order: int) -> Series:
     return y
 
 
-def log(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
-    return logarithm(given[0], result, order)
-
-
-def log1p(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
-    return logarithm([given[0][0] + 1, *given[0][1:]], result, order)
+def log(offset: float = 0) -> Rule:
+    """The rule for the logarithm of x + offset."""
+    def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
+        x = given[0]
+        return logarithm([x[0] + offset, *x[1:]] if offset else x, result, order)
+    return rule
 
 
 def power(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
@@ -240,36 +239,30 @@ def convolution(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Se
     return y
 
 
-RECURRENCES: dict[str, Rule] = {
-    "_log_softmax.default": log_softmax,
-    "_softmax.default": softmax,
-    "addmm.default": affine("mm"),
-    "addmv.default": affine("mv"),
-    "baddbmm.default": affine("bmm"),
-    "convolution.default": convolution,
-    "cos.default": with_partner("sin", -1),
-    "cosh.default": with_partner("sinh", 1),
-    "div.Tensor": quotient,
-    "exp.default": by_slope(lambda y, k: y[k]),
-    "exp2.default": by_slope(exp2_slope),
-    "expm1.default": by_slope(lambda y, k: one_more(y[k], k)),
-    "log.default": log,
-    "log1p.default": log1p,
-    "pow.Tensor_Scalar": power,
-    "reciprocal.default": inverse,
-    "sigmoid.default": by_slope(lambda y, k: minus(y[k], square(y, k))),
-    "sin.default": with_partner("cos", -1),
-    "sinh.default": with_partner("cosh", 1),
-    "sqrt.default": root,
-    "tan.default": by_slope(lambda y, k: one_more(square(y, k), k)),
-    "tanh.default": by_slope(lambda y, k: minus(None if k else 1, square(y, k))),
+# Rules by the kind that a row's `series` column names, alone or before the numbers and ops that the rule needs.
+KINDS: dict[str, Callable[..., Rule]] = {
+    "affine": affine,
+    "convolution": lambda: convolution,
+    "log": log,
+    "log_softmax": lambda: log_softmax,
+    "partner": with_partner,
+    "power": lambda: power,
+    "quotient": lambda: quotient,
+    "reciprocal": lambda: inverse,
+    "root": lambda: root,
+    "slope": by_slope,
+    "softmax": lambda: softmax,
 }
 
 
 def rule_for(op: OpDef) -> Rule | None:
+    """The recurrence for the Taylor coefficients of an op, if its row has one."""
     if op.jvp == "multilinear":
         return multilinear
-    return RECURRENCES.get(f"{op.name}.{op.overload}")
+    if op.series is None:
+        return None
+    kind, *parameters = (op.series,) if isinstance(op.series, str) else op.series
+    return KINDS[kind](*parameters)
 
 
 def formula_uses_result(op: OpDef) -> bool:

@@ -149,7 +149,7 @@ div = defop(
     kernel="true_divide",
     vjp=dict(self=div_self, other=div_other),
     jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
-    lower="self / other",
+    lower="self / other", series="quotient",
 )
 def reciprocal_kernel(xp: Any, self: Any) -> Any:
     made = algorithms.native.reciprocals(self) if algorithms.native is not None and self.dtype.kind == "c" else None
@@ -161,6 +161,7 @@ reciprocal = defop(
     kernel=reciprocal_kernel,
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
+    series="reciprocal",
 )
 
 

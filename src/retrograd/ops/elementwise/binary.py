@@ -148,7 +148,7 @@ pow_scalar = defop(
         "exponent=-0.5": "1 / sqrt(self)",
         "exponent=-2": "1 / (self * self)",
         "": "pow(self, exponent)",
-    }, pattern="elements",
+    }, pattern="elements", series="power",
 )
 square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
 defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: late.pow(self, 2, out=out),
@@ -199,7 +199,7 @@ defop(
     "sqrt(Tensor self) -> Tensor",
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="sqrt(self)",
-    traits=("keeps_zero",),
+    traits=("keeps_zero",), series="root",
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",

@@ -39,14 +39,17 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
 
 
 # ---- trigonometric and hyperbolic functions
-function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",))
-function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)")
-function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",))
+function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",),
+         series=("partner", "cos", 1, -1))
+function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)", series=("partner", "sin", -1, 1))
+function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",),
+         series=("slope", 1, 0, 1))
 function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)", traits=("keeps_zero",))
 function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)")
 function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)", traits=("keeps_zero",))
-function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)", traits=("keeps_zero",))
-function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)")
+function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)", traits=("keeps_zero",),
+         series=("partner", "cosh", 1, 1))
+function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)", series=("partner", "sinh", 1, 1))
 function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None,
          traits=("keeps_zero",))
 function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None)
@@ -88,14 +91,16 @@ def log1p_kernel(xp: Any, self: Any) -> Any:
     return made
 
 
-function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)")
-function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)")
-function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)", traits=("keeps_zero",))
-function("log", "log", lambda grad, self: grad / conj(self), "log(self)")
+function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)", series=("slope", 0, 1))
+function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)",
+         series=("slope", 0, math.log(2)))
+function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)", traits=("keeps_zero",),
+         series=("slope", 1, 1))
+function("log", "log", lambda grad, self: grad / conj(self), "log(self)", series="log")
 function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)")
 function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)")
 function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0",
-         traits=("keeps_zero",))
+         traits=("keeps_zero",), series=("log", 1))
 
 
 # ---- logit: the inverse of sigmoid

@@ -497,7 +497,7 @@ addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
     batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
-    pattern=("product", 1, 2),
+    pattern=("product", 1, 2), series=("affine", "mm"),
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
@@ -556,7 +556,7 @@ baddbmm = defop(
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
-    autocast="lower", pattern=("product", 1, 2), lower="@native.baddbmm",
+    autocast="lower", pattern=("product", 1, 2), series=("affine", "bmm"), lower="@native.baddbmm",
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -587,7 +587,7 @@ addmv = defop(
     jvp=lambda self_t, mat_p, mat_t, vec_p, vec_t, beta, alpha:
         plainly(self_t, beta) + plainly(mat_t.mv(vec_p) + mat_p.mv(vec_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("mv", args, dims, size), inplace="function", pattern=("product", 1, 2),
-    lower="@native.addmv",
+    series=("affine", "mv"), lower="@native.addmv",
 )
 addr = defop(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",

@@ -74,12 +74,13 @@ sigmoid_op = defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="sigmoid(self)",
+    series=("slope", 0, 1, -1),
 )
 defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="tanh(self)",
-    traits=("keeps_zero",),
+    traits=("keeps_zero",), series=("slope", 1, 0, -1),
 )
 
 

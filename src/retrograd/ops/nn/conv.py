@@ -422,6 +422,7 @@ convolution = defop(
     kernel=convolution_kernel, check=proven(check_convolution), lower="@native.convolution",
     vjp={("input", "weight", "bias"): convolution_rule},
     jvp=convolution_tangent, batch=batched_convolution, widen=True, variants="function", pattern="convolution",
+    series="convolution",
 )
 convolution_backward = defop(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, {SETTINGS}, bool[3] "

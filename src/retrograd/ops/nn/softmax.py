@@ -121,7 +121,7 @@ softmax = defop(
              call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
     real_only=True,
-    lower="self -> z | e = exp(self - max(self)); z = e / sum(e)",
+    lower="self -> z | e = exp(self - max(self)); z = e / sum(e)", series="softmax",
 )
 def safe_softmax_kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
     """Softmax with zeros in rows that are -inf everywhere."""
@@ -146,7 +146,7 @@ log_softmax = defop(
     vjp=dict(self=lambda grad, result, dim, self_scalar_type:
              call(log_softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True), **along_columns, real_only=True,
-    lower="self -> z | m = max(self); z = self - m - log(sum(exp(self - m)))",
+    lower="self -> z | m = max(self); z = self - m - log(sum(exp(self - m)))", series="log_softmax",
 )
 for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(
