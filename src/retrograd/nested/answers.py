@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd import methods
 from retrograd.core import printing
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
+from retrograd.methods.geometry import checked_dim
 from retrograd.nested.formulas import get_values, to_padded
 from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of, wrap_jagged
 from retrograd.ops import late
@@ -23,11 +23,11 @@ NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please f
 def size(self: Any, dim: Any = None) -> Any:
     """The shape, or the length of one dimension; of the strided layout, of one that all parts have alike."""
     if is_jagged(self):
-        return Size(self.array.symbolic) if dim is None else self.array.symbolic[methods.checked_dim(dim, self.array.ndim)]
+        return Size(self.array.symbolic) if dim is None else self.array.symbolic[checked_dim(dim, self.array.ndim)]
     if dim is None:
         raise RuntimeError(f"{NO_SIZES} nested.size(dim) gives the length of a dimension that all parts share; "
                            "nested.unbind() gives the parts.")
-    d = methods.checked_dim(dim, self.array.ndim) % self.array.ndim
+    d = checked_dim(dim, self.array.ndim) % self.array.ndim
     if d and len({array.shape[d - 1] for array in arrays_of(self)}) > 1:
         raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
     return self.array.shape[d]
@@ -49,7 +49,7 @@ def stride(self: Any, dim: Any = None) -> Any:
     inner = strides_of(data.whole)
     width = int(np.prod([n for d, n in enumerate(self.array.shape[1:]) if d != data.axis], dtype=np.int64))
     made = (width * data.ragged.symbol, *inner)
-    return made if dim is None else made[methods.checked_dim(dim, self.array.ndim)]
+    return made if dim is None else made[checked_dim(dim, self.array.ndim)]
 
 
 def storage(self: Any) -> Any:

@@ -21,7 +21,7 @@ from retrograd.core.tensor import (
     Tensor,
     new_tensor,
 )
-from retrograd.methods import reduce_wrapper, user_attributes, user_state, warn_of_hooks
+from retrograd.methods.copies import reduce_wrapper, user_attributes, user_state, warn_of_hooks
 from retrograd.ops.create import generators
 from retrograd.ops.memory.copy import contiguous_format
 from retrograd.serialization.names import stands_for_torch, torch_name

@@ -19,7 +19,7 @@ from retrograd.core.device import device
 from retrograd.core.dtypes import is_complex_type
 from retrograd.core.rng.mersenne import Generator as PlainGenerator
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
-from retrograd.methods import rebuild_wrapper_subclass
+from retrograd.methods.copies import rebuild_wrapper_subclass
 from retrograd.serialization.errors import UnpicklingError, shown
 from retrograd.serialization.places import WITHOUT_DATA
 from retrograd.storage import TypedStorage, UntypedStorage
