@@ -17,8 +17,8 @@ import retrograd as torch
 from retrograd.compile import state as compile_state
 from retrograd.core import printing
 from retrograd.core.state import tls
+from retrograd.nn.modules._converted import parse_to
 from retrograd.nn.modules._hooks import everywhere
-from retrograd.nn.modules.module import parse_to
 from retrograd.optim import lbfgs
 from retrograd.profiler.profiler import ProfilerAction
 from retrograd.serialization import rebuild
