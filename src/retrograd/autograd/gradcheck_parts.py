@@ -10,6 +10,8 @@ from retrograd.autograd.function import UndefinedGrad
 from retrograd.autograd.jacobians import (
     Function,
     GradcheckError,
+    Inputs,
+    Outputs,
     as_tuple,
     differentiable,
     dual_inputs,
@@ -92,7 +94,7 @@ def check_inputs(inputs: Any) -> None:
                          "requires_grad=True.")
 
 
-def check_outputs(outputs: Any) -> None:
+def check_outputs(outputs: Outputs) -> None:
     tensors = [t for t in outputs if isinstance(t, Tensor)]
     for kind, wrong in (("Sparse", any([is_sparse(t) for t in tensors])), ("MKLDNN", any([is_mkldnn(t) for t in tensors]))):
         if wrong:
@@ -116,7 +118,7 @@ Expected:
 """.strip())
 
 
-def zeros_for(t: Tensor) -> Any:
+def zeros_for(t: Tensor) -> Tensor:
     return late.zeros([], dtype=t.dtype).expand(t.shape)
 
 
@@ -124,7 +126,7 @@ def stacked(results: Any) -> list[Any]:
     return [late.stack(list(shards)) for shards in zip(*results, strict=True)]
 
 
-def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
+def check_batched_backward(inputs: Inputs, output: Tensor, number: int) -> None:
     """Check that batched gradients of two vectors equal those computed one by one."""
     wanted = list(tensors_in(inputs, True))
 
@@ -144,7 +146,7 @@ def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
             raise mismatch(number, i, result, wish, BATCHED)
 
 
-def check_batched_forward(func: Function, inputs: Any) -> None:
+def check_batched_forward(func: Function, inputs: Inputs) -> None:
     """Check that batched tangents equal those computed one by one."""
     if not isinstance(inputs, tuple):
         raise AssertionError("Expected inputs to be a tuple")
@@ -175,7 +177,7 @@ def check_batched_forward(func: Function, inputs: Any) -> None:
 
 
 # ---- gradients of zero
-def check_multiplied_by_grad_output(outputs: Any, inputs: Any, masked: bool | None) -> None:
+def check_multiplied_by_grad_output(outputs: Outputs, inputs: Inputs, masked: bool | None) -> None:
     """Check that zero output gradients give zero gradients with the dtype, layout and size of the inputs."""
     wanted = list(tensors_in(inputs, True))
     if not wanted:
@@ -210,7 +212,7 @@ def check_sparse_gradient(g: Any, t: Tensor) -> None:
 
 
 # ---- gradients that do not arrive
-def check_undefined_tangents(func: Function, outputs: Any, inputs: Any) -> None:
+def check_undefined_tangents(func: Function, outputs: Outputs, inputs: Inputs) -> None:
     """Check that a missing tangent counts as zeros."""
     _, all_u = random_vectors([inputs[i] for i in positions(inputs)], outputs, True)
     with forward_ad.dual_level():
@@ -240,7 +242,7 @@ def warn_undefined() -> None:
                   '"check_undefined_grad=False" to disable the feature', stacklevel=2)
 
 
-def check_undefined_gradients(func: Function, outputs: Any, inputs: Any) -> None:
+def check_undefined_gradients(func: Function, outputs: Outputs, inputs: Inputs) -> None:
     """Check that backward accepts None gradients: all of them, then each in turn."""
     wanted = list(tensors_in(inputs, True))
     if not wanted:

@@ -15,6 +15,8 @@ from retrograd.autograd.backward import grad
 from retrograd.autograd.jacobians import (
     Function,
     GradcheckError,
+    Inputs,
+    Outputs,
     as_tuple,
     backward_jacobians,
     backward_projections,
@@ -94,7 +96,7 @@ def gradcheck(func: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1
         return False
 
 
-def run_checks(func: Function, inputs: Any, options: Options, undefined: bool, batched: bool, batched_forward: bool,
+def run_checks(func: Function, inputs: Inputs, options: Options, undefined: bool, batched: bool, batched_forward: bool,
                forward: bool, backward: bool) -> bool:
     """All checks, in the order of NOTE [The order of checks]."""
     parts.check_inputs(inputs)
@@ -118,7 +120,7 @@ def run_checks(func: Function, inputs: Any, options: Options, undefined: bool, b
     return True
 
 
-def check_reverse(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options) -> None:
+def check_reverse(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options) -> None:
     places = [i for i, out in enumerate(outputs) if out.is_complex()]
     if not any([out.is_complex() for out in as_tuple(returned)]):
         compare(func, returned, inputs, outputs, options)
@@ -130,7 +132,7 @@ def check_reverse(func: Function, returned: Any, inputs: Any, outputs: Any, opti
         compare(part, made, inputs, differentiable(made), options, places, name == "imag")
 
 
-def check_forward(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options, undefined: bool) -> None:
+def check_forward(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, undefined: bool) -> None:
     places = [i for i, t in enumerate(inputs) if is_tensor(t) and t.is_complex()]
     if not places:
         compare(func, returned, inputs, outputs, options, forward=True)
@@ -154,14 +156,14 @@ def check_forward(func: Function, returned: Any, inputs: Any, outputs: Any, opti
 
 
 # ---- comparing
-def compare(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options, complex_places: Any = None,
+def compare(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any = None,
             imaginary: bool = False, forward: bool = False) -> None:
     """Compare the derivatives of `func`, whose differentiated side is real, with finite differences."""
     check = compare_fast if options.fast else compare_slow
     check(func, returned, inputs, outputs, options, complex_places, imaginary, forward)
 
 
-def compare_slow(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options, complex_places: Any,
+def compare_slow(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any,
                  imaginary: bool, forward: bool) -> None:
     """Element by element."""
     returned = as_tuple(returned)
@@ -185,7 +187,7 @@ def compare_slow(func: Function, returned: Any, inputs: Any, outputs: Any, optio
                 raise GradcheckError(describe(a, n, i, j, complex_places, imaginary, forward))
 
 
-def compare_fast(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options, complex_places: Any,
+def compare_fast(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any,
                  imaginary: bool, forward: bool) -> None:
     """Between random vectors."""
     places = positions(inputs)
@@ -206,7 +208,7 @@ def compare_fast(func: Function, returned: Any, inputs: Any, outputs: Any, optio
                 raise GradcheckError(describe(a, n, j, i, complex_places, imaginary, forward) + more)
 
 
-def check_zero_fast(func: Function, inputs: Any, all_u: Any, options: Options) -> None:
+def check_zero_fast(func: Function, inputs: Inputs, all_u: Any, options: Options) -> None:
     for place, u in zip(positions(inputs), all_u, strict=True):
         for moved in numerical_jvp(func, inputs, place, u, options.eps, False):
             if moved.numel() and bool(moved.abs().max() > options.nondet_tol):
@@ -234,7 +236,8 @@ def describe(analytical: Any, numerical: Any, output: int, given: int, complex_p
             f"numerical:{numerical}\nanalytical:{analytical}\n")
 
 
-def describe_slow(func: Function, inputs: Any, outputs: Any, given: int, output: int, options: Options, forward: bool) -> str:
+def describe_slow(func: Function, inputs: Inputs, outputs: Outputs, given: int, output: int, options: Options,
+                  forward: bool) -> str:
     """The full Jacobians, for the error text of a failed fast check."""
     numerical = numerical_jacobians(func, inputs, outputs, None, options.eps, forward)[given][output]
     if forward:

@@ -7,7 +7,7 @@ that of the output. A complex input has two vectors, one for each part.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -20,6 +20,8 @@ from retrograd.ops.create.generators import Generator
 from retrograd.ops.memory.copy import contiguous_format
 
 Function = Callable[..., Any]
+Inputs = Sequence[Any]
+Outputs = Sequence[Tensor]
 
 
 class GradcheckError(RuntimeError):
@@ -75,7 +77,7 @@ def differentiable(outputs: Any) -> tuple[Any, ...]:
     return tuple([out for out in as_tuple(outputs) if out.requires_grad])
 
 
-def positions(inputs: Any) -> list[int]:
+def positions(inputs: Inputs) -> list[int]:
     """The positions of the inputs that require grad."""
     return [i for i, t in enumerate(inputs) if is_tensor(t) and t.requires_grad]
 
@@ -85,7 +87,7 @@ def indices(t: Tensor) -> Iterator[tuple[int, ...]]:
 
 
 # ---- by finite differences
-def numerical_jacobians(fn: Function, inputs: Any, outputs: Any = None, target: Any = None, eps: float = 1e-3,
+def numerical_jacobians(fn: Function, inputs: Inputs, outputs: Any = None, target: Any = None, eps: float = 1e-3,
                         is_forward_ad: bool = False) -> list[Any]:
     """For every tensor of `target` that requires grad, the Jacobians of all outputs."""
     if outputs is None:
@@ -100,7 +102,7 @@ def numerical_jacobians(fn: Function, inputs: Any, outputs: Any = None, target: 
             for t, _ in zip(tensors_in(target, True), places, strict=False)]
 
 
-def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: Tensor, forward: bool) -> tuple[Any, ...]:
+def numerical_jacobian(fn: Function, inputs: Inputs, outputs: Outputs, eps: float, t: Tensor, forward: bool) -> tuple[Any, ...]:
     """The Jacobians of all outputs with respect to `t`, which is modified in place between calls of `fn`."""
     data = writable(t)
     complex_input = t.is_complex()
@@ -115,7 +117,7 @@ def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: T
     return tuple(jacobians)
 
 
-def writable(t: Tensor) -> Any:
+def writable(t: Tensor) -> Tensor:
     """The tensor's values, for writes that autograd does not track."""
     if is_mkldnn(t):
         raise NotImplementedError(f"finite differences for {t.layout} input")
@@ -153,7 +155,7 @@ def filled(inputs: Any) -> Any:
     return tuple([fill_out(t) if is_tensor(t) and is_sparse(t) else t for t in inputs])
 
 
-def fill_out(t: Tensor) -> Any:
+def fill_out(t: Tensor) -> Tensor:
     layout = layout_of(t)
     options: Any = {"blocksize": t.values().shape[1:3]} if layout in ("sparse_bsr", "sparse_bsc") else {}
     ones = late.ones(t.shape, dtype=t.dtype)
@@ -162,7 +164,7 @@ def fill_out(t: Tensor) -> Any:
     return late.sparse_mask(t.detach().to_dense(), pattern).requires_grad_(t.requires_grad)
 
 
-def difference(fn: Function, inputs: Any, part: Any, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
+def difference(fn: Function, inputs: Inputs, part: Any, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
     """The central difference of all outputs when `part` of an input changes by `delta`."""
     before = part.clone()
     part.copy_(before - delta)
@@ -197,7 +199,7 @@ def directional(change: Function, real: Any, imaginary: Any, complex_input: bool
     return [x + y * 1j for x, y in zip(by_real, by_imaginary, strict=False)]
 
 
-def numerical_jvp(fn: Function, inputs: Any, place: int, u: Any, eps: float, forward: bool) -> list[Any]:
+def numerical_jvp(fn: Function, inputs: Inputs, place: int, u: Any, eps: float, forward: bool) -> list[Any]:
     """The derivative of all outputs when input `place` moves along `u`."""
     t = inputs[place]
     data = writable(t)
@@ -208,7 +210,7 @@ def numerical_jvp(fn: Function, inputs: Any, place: int, u: Any, eps: float, for
     return directional(lambda delta: difference(fn, inputs, data, delta, eps, ""), real, imaginary, t.is_complex(), forward)
 
 
-def numerical_projections(fn: Function, inputs: Any, outputs: Any, all_u: Any, all_v: Any, eps: float,
+def numerical_projections(fn: Function, inputs: Inputs, outputs: Outputs, all_u: Any, all_v: Any, eps: float,
                           forward: bool) -> list[list[Any]]:
     """For every input, each output's Jacobian projected onto `u` and `v` (applied to `u` only, without `v`)."""
     projections = []
@@ -240,11 +242,11 @@ If the test
 """
 
 
-def zeros_like(t: Tensor) -> Any:
+def zeros_like(t: Tensor) -> Tensor:
     return late.zeros_like(t, memory_format=contiguous_format)
 
 
-def gradient_rows(inputs: list[Any], output: Any, v: Any) -> list[list[Any]]:
+def gradient_rows(inputs: list[Any], output: Tensor, v: Any) -> list[list[Any]]:
     """For every input the gradients of `v` times the output, or without `v` those of each of its elements."""
     def vjp(grad_output: Any) -> list[Any]:
         grads = grad(output, inputs, grad_output, retain_graph=True, allow_unused=True)
@@ -265,7 +267,7 @@ def gradient_rows(inputs: list[Any], output: Any, v: Any) -> list[list[Any]]:
     return rows
 
 
-def stack_rows(rows: Any, inputs: Any, count: int) -> tuple[tuple[Any, ...], bool, bool]:
+def stack_rows(rows: Any, inputs: Inputs, count: int) -> tuple[tuple[Any, ...], bool, bool]:
     """The rows as Jacobians, and whether all gradients had the size and the dtype of their input."""
     jacobians = [late.zeros((t.numel(), count), dtype=t.dtype) for t in inputs if is_float(t) and t.requires_grad]
     sizes_ok = dtypes_ok = True
@@ -290,7 +292,8 @@ def equal_within(first: Any, second: Any, tolerance: float) -> bool:
     return not any([a.numel() != 0 and bool((a - b).abs().max() > tolerance) for a, b in zip(first, second, strict=True)])
 
 
-def backward_jacobians(inputs: Any, output: Any, tolerance: float, v: Any = None) -> tuple[tuple[Any, ...], bool, bool, bool]:
+def backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float,
+                       v: Any = None) -> tuple[tuple[Any, ...], bool, bool, bool]:
     """The Jacobians of `output`; whether a second run gave the same; whether sizes and dtypes were right."""
     wanted = list(tensors_in(inputs, True))
     first = gradient_rows(wanted, output, v)
@@ -301,7 +304,7 @@ def backward_jacobians(inputs: Any, output: Any, tolerance: float, v: Any = None
     return jacobians, equal_within(jacobians, again, tolerance), sizes_ok, dtypes_ok
 
 
-def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check_dtypes: bool,
+def checked_backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float, check_dtypes: bool,
                                v: Any = None) -> tuple[Any, ...]:
     jacobians, reentrant, sizes_ok, dtypes_ok = backward_jacobians(inputs, output, tolerance, v)
     # PyTorch swaps the two flags, and so the error texts.
@@ -316,7 +319,8 @@ def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check
     return jacobians
 
 
-def backward_projections(inputs: Any, outputs: Any, tolerance: float, check_dtypes: bool, all_v: Any, all_u: Any) -> list[Any]:
+def backward_projections(inputs: Inputs, outputs: Outputs, tolerance: float, check_dtypes: bool, all_v: Any,
+                         all_u: Any) -> list[Any]:
     """For every output, its Jacobians with respect to the inputs projected onto `u` and `v`."""
     projections = []
     for output, v in zip(outputs, all_v, strict=True):
@@ -333,7 +337,7 @@ def backward_projections(inputs: Any, outputs: Any, tolerance: float, check_dtyp
 
 
 # ---- by forward mode
-def dual_inputs(inputs: Any) -> tuple[list[Any], list[Any]]:
+def dual_inputs(inputs: Inputs) -> tuple[list[Any], list[Any]]:
     """The inputs with tangents (zeros, to be written to) where a derivative is wanted; and those tangents."""
     duals, tangents = [], []
     for t in inputs:
@@ -358,7 +362,7 @@ def output_tangents(fn: Function, duals: Any, check_dtypes: bool) -> list[Any]:
     return made
 
 
-def forward_jacobians(fn: Function, inputs: Any, outputs: Any, check_dtypes: bool = False,
+def forward_jacobians(fn: Function, inputs: Inputs, outputs: Outputs, check_dtypes: bool = False,
                       all_u: Any = None) -> tuple[Any, ...]:
     """For every input the Jacobians of all outputs by forward mode, applied to `u` if that is given."""
     wanted = [t for t in inputs if is_tensor(t) and t.requires_grad]
@@ -394,11 +398,11 @@ def forward_jacobians(fn: Function, inputs: Any, outputs: Any, check_dtypes: boo
 REAL = {complex128: float64, complex64: float32}
 
 
-def random_vectors(inputs: Any, outputs: Any, forward: bool) -> tuple[Any, list[Any]]:
+def random_vectors(inputs: Inputs, outputs: Outputs, forward: bool) -> tuple[Any, list[Any]]:
     """(`v` for each output, `u` for each input): the same in every run, so that failures are reproducible."""
     generator = Generator()
 
-    def unit(t: Tensor, real: bool) -> Any:
+    def unit(t: Tensor, real: bool) -> Tensor:
         vector = late.rand(t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
         if is_sparse(t):                  # zero where nothing is stored
             rows = late.tensor(stored_rows(t), dtype=int64)

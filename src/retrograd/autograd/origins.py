@@ -117,9 +117,13 @@ def unused_facts(t: Tensor, node: Any, reached: Any) -> list[str]:
 def silent(node: Node, reached: Iterable[Any]) -> list[str]:
     """Name the nodes that could have sent a gradient to `node` but did not."""
     senders = [n for n in reached if any([following is node for following in n._next_])]
-    return ["it is in the graph, but no gradient came from there", *[
-        f"None was returned by {name_of(n)}" if origin_of_node(n) is None else origin_of_node(n).told("None was returned by "
-        + name_of(n) + ", recorded") for n in senders[:4]]]
+    return ["it is in the graph, but no gradient came from there", *[told_silence(n) for n in senders[:4]]]
+
+
+def told_silence(node: Node) -> str:
+    """Say that a node returned None, and where it was recorded if that is known."""
+    silence, origin = f"None was returned by {name_of(node)}", origin_of_node(node)
+    return silence if origin is None else origin.told(f"{silence}, recorded")
 
 
 def reachable(roots: Any) -> dict[Any, None]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import local
 from time import perf_counter_ns
@@ -28,7 +28,7 @@ from retrograd.core.dispatch import compute
 from retrograd.core.graph import LAST, Node, name_of, sequence
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.state import tls
-from retrograd.core.storage import address
+from retrograd.core.storage import address, owner_of
 from retrograd.core.tensor import Tensor
 
 # the kinds of events, by PyTorch's numbers
@@ -84,7 +84,7 @@ class Recorder:
         self.records.append(record)
         return record
 
-    def begin(self, name: str, scope: int = FUNCTION, number: int = -1, args: Any = ()) -> Record:
+    def begin(self, name: str, scope: int = FUNCTION, number: int = -1, args: Sequence[Any] = ()) -> Record:
         """Open an event; `end` closes it."""
         record = Record(name, scope, number, thread_number())
         if self.stack:
@@ -104,7 +104,7 @@ class Recorder:
         if self.memory and record in self.open:
             self.open.remove(record)
 
-    def note_memory(self, record: Record, args: Any, result: Any) -> None:
+    def note_memory(self, record: Record, args: Sequence[Any], result: Any) -> None:
         """Count the memory of an op that has ended, and watch for its release."""
         for array in fresh_arrays(args, result):
             record.memory += array.nbytes
@@ -122,7 +122,7 @@ class Recorder:
                 record.end = self.end
 
     # ---- called by dispatch, Function and the engine
-    def run_op(self, op: OpDef, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
+    def run_op(self, op: OpDef, args: Sequence[Any], layers: Callable[[Any, Any], Any]) -> Any:
         """Run `op` through the `layers` of dispatch as one event."""
         number = -1
         # (`x_like` uses only the shape of its tensor: autograd skips it)
@@ -144,7 +144,7 @@ class Recorder:
             self.note_memory(record, args, result)
         return result
 
-    def run_steps(self, op: OpDef, args: Any, fill: str, values: Any) -> Any:
+    def run_steps(self, op: OpDef, args: Sequence[Any], fill: str, values: Any) -> Any:
         """Record a factory as `empty` and an in-place fill, as PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
         maker, filler = op_named("empty.memory_format"), op_named(fill)
@@ -152,7 +152,7 @@ class Recorder:
         self.run_part(filler, [made, *values(named)])
         return made
 
-    def run_part(self, op: OpDef, args: Any) -> Any:
+    def run_part(self, op: OpDef, args: Sequence[Any]) -> Any:
         record = self.begin(op.qualified, FUNCTION, -1, args)
         try:
             result = compute(op, args)
@@ -162,7 +162,7 @@ class Recorder:
             self.note_memory(record, args, result)
         return result
 
-    def run_function(self, name: str, args: Any, run: Callable[[], Any]) -> Any:
+    def run_function(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
         """Record a custom Function's forward as one event."""
         number = sequence.n + 1 if tls.grad_enabled and has_tensor(args) else -1
         if number >= 0:
@@ -226,7 +226,7 @@ def user_stack() -> list[str]:
     return found
 
 
-def has_tensor(args: Any) -> bool:
+def has_tensor(args: Sequence[Any]) -> bool:
     for value in args:
         if isinstance(value, Tensor):
             return True
@@ -235,17 +235,11 @@ def has_tensor(args: Any) -> bool:
     return False
 
 
-def fresh_arrays(args: Any, result: Any) -> list[Any]:
+def fresh_arrays(args: Sequence[Any], result: Any) -> list[Any]:
     """The arrays of those results that are neither arguments nor views of them."""
     known = [t.array for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
     return [t.array for t in (result if isinstance(result, (list, tuple)) else (result,))
             if isinstance(t, Tensor) and not any([t.array is k or np.may_share_memory(t.array, k) for k in known])]
-
-
-def owner_of(array: Any) -> Any:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 class Allocation:
@@ -279,7 +273,7 @@ class Allocation:
         recorder.records.append(alone)
 
 
-def flops_of(name: str, args: Any, result: Any) -> int:
+def flops_of(name: str, args: Sequence[Any], result: Any) -> int:
     """The estimated floating-point operations of an op, for the ops that PyTorch estimates."""
     if name in ("add", "mul"):
         return int(args[0].array.size) if isinstance(args[0], Tensor) else 0
@@ -293,7 +287,7 @@ def flops_of(name: str, args: Any, result: Any) -> int:
 
 
 # ---- factories in steps
-def takes_steps(op: OpDef, args: Any) -> bool:
+def takes_steps(op: OpDef, args: Sequence[Any]) -> bool:
     """Whether the factory call is plain and no layer below must see it whole."""
     if op.is_out or tls.dispatch_modes or tls.transforms or tls.below:
         return False

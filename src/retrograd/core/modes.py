@@ -7,7 +7,7 @@ does not see the handler's own ops.
 """
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -134,7 +134,7 @@ def current_modes() -> list[Any]:
 
 
 # ---- calling handlers
-def through_mode(op: OpDef, args: Any, types: tuple[Any, ...] = ()) -> Any:
+def through_mode(op: OpDef, args: Sequence[Any], types: tuple[Any, ...] = ()) -> Any:
     """Run the op through the innermost mode."""
     modes = tls.dispatch_modes
     process = getattr(modes[-1], "_process", None)
@@ -157,7 +157,7 @@ def through_mode(op: OpDef, args: Any, types: tuple[Any, ...] = ()) -> Any:
     return checked_result(op, result)
 
 
-def through_subclass(op: OpDef, args: Any) -> Any:
+def through_subclass(op: OpDef, args: Sequence[Any]) -> Any:
     """Run the op through the arguments that override dispatch, subclasses before their bases."""
     op, args = number_form(op, args)
     overriding = overriding_arguments(args)
@@ -204,7 +204,7 @@ def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any =
         tls.dispatch_disabled = was
 
 
-def overriding_arguments(args: Any) -> list[Any]:
+def overriding_arguments(args: Sequence[Any]) -> list[Any]:
     """One argument of each type that overrides dispatch, in order of precedence."""
     found: list[Any] = []
     for value in args:
@@ -216,11 +216,11 @@ def overriding_arguments(args: Any) -> list[Any]:
     return found
 
 
-def overriding_types(args: Any) -> tuple[Any, ...]:
+def overriding_types(args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([type(t) for t in overriding_arguments(args)])
 
 
-def number_form(op: OpDef, args: Any) -> Any:
+def number_form(op: OpDef, args: Sequence[Any]) -> Any:
     """The overload and arguments that PyTorch calls when a number is given for a tensor argument of `op`."""
     if op.numbers or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
         return op, args
@@ -238,7 +238,7 @@ def number_form(op: OpDef, args: Any) -> Any:
 NUMBERS = (bool, int, float, complex)
 
 
-def as_called(op: OpDef, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_called(op: OpDef, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments in schema order as PyTorch passes them on: keyword-only ones by name, without those that are defaults."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}

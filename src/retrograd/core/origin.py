@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from retrograd.core.graph import Node, forward_name
@@ -43,7 +44,7 @@ class Origin:
 
     __slots__ = ("file", "function", "line", "op", "parent")
 
-    def __init__(self, op: str, file: str, line: int, function: str, parent: Any = None) -> None:
+    def __init__(self, op: str, file: str, line: int, function: str, parent: Origin | None = None) -> None:
         self.op = op
         self.file = file
         self.line = line
@@ -114,7 +115,7 @@ def remember(node: Node, name: str = "") -> None:
         node.metadata["parent_"] = parent
 
 
-def origin_of_node(node: Any) -> Any:
+def origin_of_node(node: Any) -> Origin | None:
     """The line that recorded `node`, None if origins were off."""
     return None if node is None or node._metadata_ is None else node._metadata_.get("origin_")
 
@@ -127,7 +128,7 @@ def trail_of(t: Tensor) -> Trail:
     return extra.trail
 
 
-def known_trail(t: Tensor) -> Any:
+def known_trail(t: Tensor) -> Trail | None:
     """The trail of `t`, None if nothing is known of it."""
     return None if t._extra is None else t._extra.trail
 
@@ -144,7 +145,7 @@ def is_quiet() -> bool:
     return tls.below or (tls.task is not None and not tls.grad_enabled)
 
 
-def note_call(op: OpDef, args: Any, result: Any) -> None:
+def note_call(op: OpDef, args: Sequence[Any], result: Any) -> None:
     """Record what a call of `op` made, wrote to and detached."""
     results = each(result)
     if not op.schema.mutable and all([wants_grad(t) for t in results]):
@@ -162,7 +163,7 @@ def note_call(op: OpDef, args: Any, result: Any) -> None:
         note_results(origin, [t for value in args for t in each(value)], results, written)
 
 
-def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
+def note_results(origin: Origin, inputs: Any, results: Any, written: Any) -> None:
     for t in written:
         note_write(t, origin)
     known = {id(t) for t in inputs}
@@ -223,7 +224,7 @@ def note_detached(source: Any, made: Any, why: str, name: str) -> None:
         note_cut(source, why, origin)
 
 
-def note_cut(t: Tensor, why: str, origin: Any) -> None:
+def note_cut(t: Tensor, why: str, origin: Origin) -> None:
     """Record that a use of `t` sends no gradient back to it; of the uses in one line the outermost op is kept."""
     trail = trail_of(t)
     others = [cut for cut in trail.cuts if (cut[1].file, cut[1].line) != (origin.file, origin.line)]
@@ -231,7 +232,7 @@ def note_cut(t: Tensor, why: str, origin: Any) -> None:
 
 
 # ---- writes
-def note_write(t: Tensor, origin: Any) -> None:
+def note_write(t: Tensor, origin: Origin) -> None:
     """Record the op that wrote the current version of `t`: within a composite op, the innermost."""
     counter = t._counter
     if counter is None or not counter.n:

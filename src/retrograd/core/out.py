@@ -9,6 +9,7 @@ without a derivative ("out_untracked"); their results are recorded as copies.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from retrograd.core.state import grad_enabled, inference
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, FLAG_WRITABLE, Tensor, wants_grad
 
 
-def write_out(op: OpDef, args: Any) -> Any:
+def write_out(op: OpDef, args: Sequence[Any]) -> Any:
     """The out= form of an op: compute the functional form, then copy into `out`."""
     outs, inputs = args[op.out_arg:], args[:op.out_arg]
     function = op.functional
@@ -55,7 +56,7 @@ def write_out(op: OpDef, args: Any) -> Any:
     return assign_out(op, outs, result)
 
 
-def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
+def refuse_gradients(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> bool:
     """Refuse operands and outputs that require grad where the op does; return whether the results are recorded."""
     function = op.functional
     operands = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
@@ -81,7 +82,7 @@ def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
     raise error
 
 
-def check_first(op: OpDef, inputs: Any, outs: Any) -> None:
+def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> None:
     """Check the dtypes of out= tensors before everything else: results have the dtype of the first operand."""
     if op.check is not None:
         op.check(*inputs)
@@ -118,7 +119,7 @@ class Parts(TorchDispatchMode):
         self.error = error
         self.reached = False
 
-    def run(self, op: OpDef, args: Any) -> Any:
+    def run(self, op: OpDef, args: Sequence[Any]) -> Any:
         push_mode(self)
         try:
             return op.compute(*args)
@@ -129,12 +130,12 @@ class Parts(TorchDispatchMode):
         finally:
             remove_mode(self)
 
-    def _process(self, op: OpDef, args: Any) -> Any:
+    def _process(self, op: OpDef, args: Sequence[Any]) -> Any:
         self.reached = self.reached or not op.is_view
         return dispatch.compute(op, args)
 
 
-def compute_out(op: OpDef, args: Any) -> Any:
+def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
     """Run the kernel of an out= form."""
     function = op.functional
     if not function._ready:
@@ -168,7 +169,7 @@ def compute_out(op: OpDef, args: Any) -> Any:
     return assign_out(op, outs, result, rule)
 
 
-def check_before_kernel(op: OpDef, inputs: Any, out: Any, rule: Any) -> None:
+def check_before_kernel(op: OpDef, inputs: Sequence[Any], out: Tensor, rule: Any) -> None:
     """Check the out= tensor before an elementwise op's kernel reports an unsupported dtype."""
     operands = [inputs[i] for i in op.tensor_args if isinstance(inputs[i], Tensor)]
     check_shapes(op, inputs)
@@ -186,7 +187,7 @@ def check_before_kernel(op: OpDef, inputs: Any, out: Any, rule: Any) -> None:
         raise RuntimeError(f"Found dtype {out.dtype.legacy} but expected {joint.legacy}")
 
 
-def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
+def check_before_dtypes(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> None:
     """Check the dtypes of out= tensors for an op whose kernel does not support the operands' dtype."""
     function = op.functional
     operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
@@ -202,7 +203,7 @@ def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
                               op.schema.params[op.out_arg + i].name)
 
 
-def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
+def check_out_memory(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> None:
     """Refuse out= tensors whose memory overlaps operands in a way that the op does not support."""
     traits = op.traits
     if op.has_lists:
@@ -223,20 +224,20 @@ def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
             check_overlap(out.array, inputs)
 
 
-def check_out_shape(out: Any, inputs: Any, shape: Any) -> None:
+def check_out_shape(out: Tensor, inputs: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuse to resize an out= tensor that is also an input."""
     if out.array.shape != shape and any([t is out for t in inputs]):
         raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def assign_out(op: OpDef, outs: Any, result: Any, rule: Any = None) -> Any:
+def assign_out(op: OpDef, outs: Sequence[Tensor], result: Any, rule: Any = None) -> Any:
     """Write the results of an op to its out= tensors."""
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)
     return given(op, outs)
 
 
-def given(op: OpDef, outs: Any) -> Any:
+def given(op: OpDef, outs: Sequence[Tensor]) -> Any:
     """The return value of a call with out=."""
     return op.result_type(*outs) if op.functional.multiple and op.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
