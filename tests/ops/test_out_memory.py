@@ -86,6 +86,7 @@ def test_output_that_shares_its_memory_with_no_other_is_resized_alone(call, monk
     monkeypatch.setattr(hooks, "resize_storage", None)
     out = torch.empty(0)
     assert call(torch.ones(2, 3), out=out) is out and out.numel() >= 3
+    assert out.resize_(4, 5).shape == (4, 5)
 
 
 def test_outputs_that_share_memory_are_resized_together() -> None:

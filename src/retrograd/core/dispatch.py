@@ -260,6 +260,9 @@ def call_ordinary(op: Any, args: Any) -> Any:
             made = quick_result(op, args, values, floats)
             if made is not None:
                 return new_tensor(made) if type(made) is ndarray else tensors_of(op, made)
+        if op.is_inplace:                     # as above, for resize_
+            values.clear()
+            value = array = None
         return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
     if op.is_inplace:
         return call_inplace(op, args, values, mask, floats, records)
