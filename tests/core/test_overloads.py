@@ -4,6 +4,8 @@ import operator
 import pytest
 
 import retrograd as torch
+from retrograd.ops import late
+from retrograd.ops.shared import as_ops
 
 aten = torch.ops.aten
 
@@ -68,6 +70,14 @@ def test_public_functions_and_methods_are_ops():
     assert [t.shape for t in aten.broadcast_tensors([x, x[0]])] == [(2, 2), (2, 2)]
     assert aten.meshgrid.indexing([x[0], x[1]], indexing="xy")[0].equal(torch.meshgrid(x[0], x[1], indexing="xy")[0])
     assert aten.result_type.Scalar(x, 3) is torch.float32
+
+
+def test_every_function_as_an_op_exists():
+    rows = [line.strip() for line in (as_ops.FUNCTIONS + as_ops.SPREAD).splitlines() if line.startswith("    ") and "(" in line
+            and not line.startswith("        ")]
+    names = {row.partition("(")[0].partition(".")[0] for row in rows}
+    assert len(names) > 60
+    assert [name for name in names if not hasattr(late, name) and not hasattr(torch.Tensor, name)] == []
 
 
 def test_selecting_from_an_empty_tensor_keeps_strides():

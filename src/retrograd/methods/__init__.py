@@ -27,7 +27,14 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 from retrograd.core.watching import Attribute, attribute, is_watched, named, seen_method, watch
-from retrograd.methods.copies import FIELDS, __deepcopy__, __reduce_ex__, __setstate__, _clear_non_serializable_cached_data
+from retrograd.methods.copies import (
+    FIELDS,
+    __deepcopy__,
+    __reduce_ex__,
+    __setstate__,
+    _clear_non_serializable_cached_data,
+    rebuild,  # pickles of earlier versions name it here
+)
 from retrograd.methods.data import (
     __array__,
     __array_wrap__,

@@ -47,7 +47,6 @@ FUNCTIONS = """
     _is_zerotensor(Tensor self) -> bool
     element_size(Tensor self) -> int
     get_device(Tensor self) -> int
-    _debug_has_internal_overlap(Tensor self) -> int
     result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType
     result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType
     result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType
