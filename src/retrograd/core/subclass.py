@@ -66,7 +66,7 @@ def nobody_handles(function: Any, args: Any, kwargs: Any) -> TypeError:
     """The error about a call whose handlers all return NotImplemented."""
     name = resolve_name(function)
     home, _, last = name.rpartition(".")
-    module = {"torch": "torch.functional", "torch.Tensor": "torch._tensor"}.get(home, "")
+    module = "torch._tensor" if home == "torch.Tensor" else home
     if last in IN_PYTHON.get(module, ()) and not tls.function_modes:
         types = [type(t) for t in overriding_arguments(args, kwargs)]
         if module == "torch.functional" and any([type(t) is Tensor for value in args for t in (
@@ -223,6 +223,8 @@ def resolve_name(function: Any) -> str:
     part = part.removeprefix("_C._")
     if part in ("linalg", "fft", "special"):
         return f"torch.{part}.{name.removeprefix(part + '_')}"
+    if not part and name in IN_PYTHON["torch.functional"]:
+        part = "functional"
     part = {"nn": "nn.functional."}.get(part, f"{part}." if part in ("functional", "nn.functional", "nn.init") else "")
     return f"torch.{part}{name}"
 
