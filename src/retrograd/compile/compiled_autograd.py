@@ -134,12 +134,12 @@ def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bo
     try:
         yield
     finally:
+        set_multithreading_enabled(before_threads)
         if ours.depth != depth:
             raise AssertionError("Nested Compiled Autograd Contexts must return before their parent context")
         ours.depth -= 1
         compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
         set_compiler(*before)
-        set_multithreading_enabled(before_threads)
 
 
 @contextmanager
