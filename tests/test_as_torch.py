@@ -371,3 +371,40 @@ def test_functions_that_pickles_name_are_found_where_pytorch_has_them() -> None:
         "child = os.fork()\n"
         "if not child: os._exit(len(seen))\n"
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 and not seen\n")
+
+
+def test_pickles_name_only_what_pytorch_has() -> None:
+    out = run_installed(
+        "import torch, pickle, pickletools\n"
+        "linear = torch.nn.Linear(2, 3)\n"
+        "marked = torch.nn.Parameter(torch.ones(2))\nmarked.note = 'x'\n"
+        "things = [linear, marked, torch.arange(6.).view(2, 3).t(), torch.ones(2, dtype=torch.bfloat16),\n"
+        "          torch.ones(2).to(torch.float8_e5m2), torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr(),\n"
+        "          torch.empty(2, device='meta'), torch.ones(2).untyped_storage(), torch.strided, torch.channels_last,\n"
+        "          torch.float16, torch.device('cpu'), torch.Size([2]), torch.Generator(), torch.nn.Buffer(torch.ones(1))]\n"
+        "print({arg.split()[0] for op, arg, _ in pickletools.genops(pickle.dumps(things, 2)) if op.name == 'GLOBAL'})\n"
+        "for protocol in range(6):\n"
+        "    again = pickle.loads(pickle.dumps(things, protocol))\n"
+        "    assert again[0].weight.equal(linear.weight) and type(again[0].weight) is torch.nn.Parameter\n"
+        "    assert again[1].note == 'x' and again[2].stride() == (1, 3) and again[2].equal(things[2])\n"
+        "    assert again[3].dtype == torch.bfloat16 and again[4].float().tolist() == [1, 1] and again[7].is_meta\n"
+        "    assert again[5].is_sparse and again[6].layout == torch.sparse_csr and again[9] is torch.strided\n"
+        "    assert again[10] is torch.channels_last and again[14].get_state().equal(things[14].get_state())")
+    modules = set(eval(out))
+    assert {name.partition(".")[0] for name in modules} <= {"torch", "collections", "_codecs", "__builtin__"}
+    assert {"torch._utils", "torch.storage", "torch.nn.modules.linear"} <= modules
+
+
+def test_shallow_copies_share_memory_as_pickles_do_not() -> None:
+    run_installed("import torch, copy, pickle\n"
+                  "t = torch.zeros(4)[1:]\n"
+                  "copy.copy(t)[0] = 5\n"
+                  "assert t[0] == 5 and copy.copy(torch.nn.Parameter(t)).data_ptr() == t.data_ptr()\n"
+                  "pickle.loads(pickle.dumps(t))[0] = 6\n"
+                  "assert t[0] == 5")
+
+
+def test_functions_are_found_by_the_names_in_pickles_of_pytorch() -> None:
+    run_installed("import torch, pickle\n"
+                  "assert pickle.loads(b'\\x80\\x04ctorch._C\\n_VariableFunctionsClass.tanh\\n.') is torch.tanh\n"
+                  "assert pickle.loads(b'\\x80\\x04ctorch._utils\\ntorch.channels_last\\n.') is torch.channels_last")

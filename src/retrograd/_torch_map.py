@@ -81,6 +81,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_LinAlgError": "linalg:LinAlgError",
         "_TensorBase": ":Tensor",
         "_VariableFunctions": ":",
+        "_VariableFunctionsClass": ":",
         "_from_dlpack": "utils.dlpack:from_dlpack",
         "_get_deterministic_algorithms": ":are_deterministic_algorithms_enabled",
         "_TorchFunctionState": "_torch_private:FunctionState",

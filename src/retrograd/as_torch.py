@@ -67,6 +67,7 @@ def install() -> None:
             add_names(find_or_make_module(name), name, homes)
     for name, (home, prefix) in OPS_BY_MODULE.items():
         add_ops(find_or_make_module(name), name, home, prefix)
+    import_module(f"{PACKAGE}._torch_pickles").install()
 
 
 def take_identity() -> None:
@@ -75,7 +76,8 @@ def take_identity() -> None:
     module.__name__ = "torch"
     module.__version__ = TorchVersion(FOLLOWED)
     module.torch = retrograd
-    for cls in (Tensor, retrograd.Size, retrograd.device, retrograd.dtype, retrograd.finfo, retrograd.iinfo):
+    for cls in (Tensor, retrograd.Size, retrograd.device, retrograd.dtype, retrograd.finfo, retrograd.iinfo,
+                retrograd.layout, retrograd.memory_format, retrograd.qscheme):
         name_class(cls, "torch")
     for name in ("__config__", "__future__", "torch_version", "version"):
         setattr(module, name, import_module(f"{PACKAGE}.{name}"))
@@ -216,6 +218,7 @@ def find_or_make_module(name: str) -> ModuleType:
         holder = find_or_make_module(parent) if parent else retrograd
         module = ModuleType(f"torch.{name}", "Private names of PyTorch, mapped in retrograd._torch_map.")
         module.__path__ = []            # lets `import torch._C._functions` go through torch._C
+        module.__dict__["torch"] = retrograd        # as in PyTorch's modules; pickles of memory formats go through it
         CREATED[name] = module
         setattr(holder, last, module)
     return module

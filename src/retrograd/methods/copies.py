@@ -176,6 +176,11 @@ def __reduce_ex__(self: Any, protocol: int) -> Any:
         return hooks.sparse_reduce(self)
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
         return rebuild_wrapper, (reduce_wrapper(self)[1], user_state(self))
+    return reduce_by_memory(self)
+
+
+def reduce_by_memory(self: Any) -> Any:
+    """The call of `rebuild` that makes a dense tensor again."""
     memory = storage.bytes_of(storage.owner_of(self.array))
     lazy = self._flags & (FLAG_CONJ | FLAG_NEG | FLAG_META)
     return (rebuild, (type(self), memory, geometry(self.array), self.dtype.name, lazy,

@@ -12,6 +12,7 @@ import retrograd as torch
 from retrograd import storage
 from retrograd.core.shared_memory import descriptor_of, open_shared
 from retrograd.core.storage import bytes_of, owner_of
+from retrograd.methods.copies import reduce_by_memory
 
 NON_LEAF = ("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
             "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., "
@@ -35,7 +36,7 @@ def reduce_tensor(tensor: Any) -> Any:
         sent = tensor.share_memory_().detach()
     else:       # a view cannot move without its base: a copy goes
         sent = tensor.detach().clone().share_memory_()
-    make, (_, _, *rest) = sent.__reduce_ex__(2)
+    make, (_, _, *rest) = reduce_by_memory(sent)
     owner = owner_of(sent.array)
     descriptor = descriptor_of(owner)
     assert descriptor is not None

@@ -1,0 +1,70 @@
+"""In torch's place `pickle` writes tensors, parameters, storages and constants by PyTorch's names.
+
+PyTorch reads these pickles, and pickles of what contains tensors: modules, optimizers, distributions. `copy.copy` uses the
+same functions, with the storage itself in place of its bytes.
+"""
+from __future__ import annotations
+
+import io
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+import retrograd
+from retrograd import storage
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.nn.parameter import Parameter
+from retrograd.ops.create.generators import Generator
+from retrograd.serialization.pickler import Global, StorageReference, reduce_tensor
+
+
+def install() -> None:
+    """Let tensors, storages and generators reduce to calls of PyTorch's functions."""
+    own = Tensor.__reduce_ex__
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        if self._flags & FLAG_WRAPPER:
+            return own(self, protocol)
+        function, args = reduce_tensor(self)
+        return resolved(function), tuple([resolved(arg) for arg in args])
+
+    for cls in (Tensor, Parameter):
+        cls.__reduce_ex__ = __reduce_ex__               # type: ignore[assignment]
+    for kind in (storage.TypedStorage, storage.UntypedStorage):
+        kind.__reduce__ = reduce_storage                # type: ignore[method-assign]
+    Generator.__reduce__ = reduce_generator             # type: ignore[method-assign]
+
+
+def resolved(value: Any) -> Any:
+    """An argument in a file of `torch.save` as an object that `pickle` writes by the same name."""
+    if isinstance(value, Global):
+        return named(value.module, value.name)
+    if isinstance(value, StorageReference):
+        memory = storage.UntypedStorage(value.owner)
+        if value.kind == "UntypedStorage":
+            return memory
+        return storage.TypedStorage(wrap_storage=memory, dtype=storage.STORAGE_TYPES[value.kind].dtype, _internal=True)
+    return tuple([resolved(part) for part in value]) if type(value) is tuple else value
+
+
+def named(module: str, name: str) -> Any:
+    """The object `name` of `module`, which is replaced by a copy with this name if it is a function with another."""
+    found = getattr(import_module(module), name)
+    if isinstance(found, FunctionType) and (found.__module__, found.__qualname__) != (module, name):
+        copy = FunctionType(found.__code__, found.__globals__, name, found.__defaults__, found.__closure__)
+        copy.__kwdefaults__, copy.__doc__, copy.__module__, copy.__qualname__ = (
+            found.__kwdefaults__, found.__doc__, module, name)
+        setattr(import_module(module), name, copy)
+        return copy
+    return found
+
+
+def reduce_storage(self: Any) -> Any:
+    """A storage is pickled as a file; PyTorch reads one of bytes only from the newer kind of file."""
+    file = io.BytesIO()
+    retrograd.save(self, file, _use_new_zipfile_serialization=isinstance(self, storage.UntypedStorage))
+    return named("torch.storage", "_load_from_bytes"), (file.getvalue(),)
+
+
+def reduce_generator(self: Any) -> Any:
+    return type(self), (self.device,), (self.initial_seed(), None, self.get_state())
