@@ -231,7 +231,7 @@ def install_all() -> None:
     FUNCTIONS_BY_NAME["__iter__"] = __iter__
     if operators is not None:
         operators.install()
-        for name in ("rules", "tangents"):
+        for name in ("calls", "rules", "tangents"):
             import_module(f"retrograd.core.plain.{name}").install()
     calibrate()
 

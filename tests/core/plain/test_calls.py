@@ -129,3 +129,59 @@ def test_classes_of_a_program_are_not_kept() -> None:
     kept = use()
     gc.collect()
     assert [ref() for ref in kept] == [None, None]
+
+
+def test_writes_that_were_written_out_still_count_and_check() -> None:
+    x = torch.ones(2, 3)
+    for made in repeated(lambda: torch.nn.functional.leaky_relu_(x, 0.5)):
+        assert made is x
+    before = x._version
+    torch.abs_(x)
+    assert x._version == before + 1
+    leaf = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf.abs_()
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf.bernoulli_(0.5)
+    repeated(lambda: x.lt_(x.clone()))
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        x.lt_(torch.ones(4, 2, 3))
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.ones(1).expand(3).abs_()
+    part = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        part[1:].gt_(part[:3])
+    recorded = leaf * 1
+    assert recorded.abs_().grad_fn.name() == "AbsBackward0"
+    with torch.no_grad():
+        assert leaf.abs_() is leaf and leaf.requires_grad
+
+
+def test_ops_inside_functions_of_several_ops_are_seen_after_they_were_written_out() -> None:
+    seen: list[str] = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.arange(6.0).reshape(2, 3)
+    repeated(lambda: torch.cov(x))
+    with Watch():
+        torch.cov(x)
+    assert len(seen) > 3
+    leaf = x.clone().requires_grad_()
+    assert torch.cov(leaf).requires_grad
+    with pytest.raises(RuntimeError):
+        torch.cov(torch.ones(2, 2, 2))
+
+
+def test_lists_of_numbers_are_bound_by_their_items() -> None:
+    x = torch.ones(2)
+    for made in repeated(lambda: torch._foreach_add([x, x], [1.0, 2])):
+        assert [t.tolist() for t in made] == [[2, 2], [3, 3]]
+    for made in repeated(lambda: torch._foreach_add([x, x], [x, x + 1])):
+        assert [t.tolist() for t in made] == [[2, 2], [3, 3]]
+    assert [t.dtype for t in torch._foreach_add([x], [1j])] == [torch.complex64]
+    with pytest.raises(RuntimeError, match="same number of elements"):
+        torch._foreach_add([x, x], [1.0])

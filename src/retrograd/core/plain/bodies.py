@@ -10,22 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import call, call_ordinary, make_view
-from retrograd.core.kernels import run_kernel
+from retrograd.core.dispatch import call_ordinary, make_view
+from retrograd.core.kernels import run_kernel, write_into
 from retrograd.core.plain.operators import COMMON, new_text
 from retrograd.core.record import dropped, finish, record, save_results
-from retrograd.core.tensor import Tensor, new_tensor, wants_grad
+from retrograd.core.tensor import Tensor, counter_of, new_tensor, wants_grad
 
 ASK = object()                 # the schemas and the layers must run this call
 
 SPACE: dict[str, Any] = dict(
-    COMMON, ASK=ASK, np=np, call=call, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
+    COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
+    write_into=write_into, counter_of=counter_of,
 )
 
 
 class Body:
-    """The lines that run an op on arguments given by expressions, in schema order; `types` are the types of their values."""
+    """The lines that run an op on arguments given by expressions, in schema order; `types` are the types of their values.
+    Several results of a `public` call are a tuple, those of others a list where the schema says so."""
 
     # no mode is on; `wanted` are the inputs that need gradients, as bits
     ORDINARY = """
@@ -41,8 +43,8 @@ class Body:
     FLOAT = "({0}.dtype is F32 or {0}.dtype is F64)"
     IN_ORDER = "({0}.ndim < 2 or ({0}.flags.c_contiguous and {0}.size and 1 not in {0}.shape))"
 
-    def __init__(self, op: Any, expressions: list[str], types: dict[int, Any]) -> None:
-        self.op, self.expressions, self.types = op, expressions, types
+    def __init__(self, op: Any, expressions: list[str], types: dict[int, Any], public: bool = True) -> None:
+        self.op, self.expressions, self.types, self.public = op, expressions, types, public
         self.values = ", ".join(expressions)
         self.tensors = [i for i in op.tensor_args if expressions[i] != "None"]
         self.alike = op.promote is not None or op.elementwise
@@ -52,14 +54,16 @@ class Body:
         if op.composite:
             return self.ORDINARY + self.returning(f"compute({self.values})")
         if op.is_out:
-            return self.ORDINARY + self.returning(f"call(op, [{self.values}])")
-        if not op.simple or op.is_view and not op.one_view or self.names_device() or not all(
-                [issubclass(self.types[i], (Tensor, list)) for i in self.tensors]):      # a number is not an array
+            return self.ORDINARY + self.returning(f"call_ordinary(op, [{self.values}])")
+        arrays = all([issubclass(self.types[i], (Tensor, list)) for i in self.tensors])      # a number is not an array
+        if op.is_inplace and arrays and self.writes_alone():
+            return self.inplace()
+        if not op.simple or op.is_view and not op.one_view or self.names_device() or not arrays:
             return self.ORDINARY + self.returning(f"call_ordinary(op, [{self.values}])")
         return self.view() if op.one_view else self.several() if op.multiple else self.single()
 
     def returning(self, made: str) -> str:
-        if any([result.is_list for result in self.op.schema.returns]):
+        if self.public and any([result.is_list for result in self.op.schema.returns]):
             return f"    made = {made}\n    return tuple(made) if type(made) is list else made\n"
         return f"    return {made}\n"
 
@@ -82,7 +86,8 @@ class Body:
         text = self.arrays() + self.gradients() + self.computing()
         text += "    made = [None if a is None else new_tensor(a if type(a) is ndarray else asarray(a)) for a in z]\n"
         named = op.result_type is not None and not op.returns_list
-        text += f"    made = {'op.result_type(*made)' if named else 'tuple(made)'}\n"
+        if named or self.public or not op.returns_list:
+            text += f"    made = {'op.result_type(*made)' if named else 'tuple(made)'}\n"
         if op.differentiable:
             text += f"    if wanted: finish(op, record(op, ({self.values},), wanted, False), wanted, made)\n"
         return text + "    return made\n"
@@ -100,6 +105,51 @@ class Body:
             return text + "        finish(op, node, wanted, (t,))\n    return t\n"
         text += "        t._node, t._requires, node._shape_, node._dtype_ = node, True, z.shape, z.dtype\n"
         return text + ("        save_results(op, node, wanted, (t,))\n" if op.saves_result else "") + "    return t\n"
+
+    def writes_alone(self) -> bool:
+        """Whether an in-place op writes to its first argument only, an array that its kernel takes as it is."""
+        op = self.op
+        return (0 in self.tensors and not op.has_lists and op.kernel is not None and op.device_arg < 0 and not op.real_only
+                and "apart_first" not in op.traits and "inplace_view" not in op.traits and not op.is_view)
+
+    def inplace(self) -> str:
+        """A write that is not recorded, to memory that no other operand shares; everything else goes to the layers."""
+        op = self.op
+        through = f"return call_ordinary(op, [{self.values}])"
+        target = self.expressions[0]
+        text = self.arrays() + self.ORDINARY
+        recorded = [f"{target}._view is not None"]
+        for a in [self.expressions[i] for i in self.tensors]:
+            recorded.append(f"{a}._requires or ({a}._view is not None and {a}._view.base._requires)")
+        text += f"    if ({' or '.join(recorded)}) and not (switches.any_mode and tls.run_flags == 1): {through}\n"
+        tests = ["x0.flags.c_contiguous", "x0.flags.writeable"]
+        guarded = "apart" in op.traits or "guarded" in op.traits
+        for i in self.tensors[1:]:
+            apart = f"x{i}.base is None and x0.base is None and x{i} is not x0"
+            tests.append(f"({apart})" if guarded else f"(x{i} is x0 or {apart})")
+        if self.alike or op.widen or op.floats or op.scalar_args:
+            tests += self.fits()
+            if op.promote is not None:
+                tests += [f"x{i}.shape == x0.shape" for i in self.tensors[1:]]
+        else:
+            tests += [f"x{i}.dtype.kind != 'W'" for i in self.tensors]
+        if any([self.types[i] is complex for i in op.scalar_args]):
+            return text + f"    {through}\n"
+        arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
+        for i in op.dtype_args:
+            arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"
+        operands = [arrays[i] for i in op.tensor_args] if op.direct else ["np", *arrays]
+        lines = [] if op.check is None or op.checks_dtypes and self.alike else [f"check({self.values})"]
+        if op.direct and op.pure is not None and op.pure.ufunc is op.compute and self.alike:
+            lines += [f"compute({', '.join(operands)}, out=x0)", "z = x0"]
+        else:
+            lines += [f"z = compute({', '.join(operands)})", "if type(z) is not ndarray: z = asarray(z)"]
+        text += f"    if not ({' and '.join(tests)}): {through}\n" + self.trying(*lines)
+        text += "    if z is not x0:\n"
+        text += "        if z.dtype is x0.dtype and z.shape == x0.shape: x0[...] = z\n"
+        text += f"        else: write_into(op, {target}, z)\n"
+        text += f"    c = {target}._counter\n    if c is None: c = counter_of({target})\n    c.n += 1\n"
+        return text + f"    return {target}\n"
 
     # ---- their parts
     def arrays(self) -> str:

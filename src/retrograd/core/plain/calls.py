@@ -14,16 +14,19 @@ user-defined names or values.
 """
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
+from retrograd.core import dispatch
 from retrograd.core.arguments import resolve
-from retrograd.core.convert import MISMATCH
+from retrograd.core.convert import MISMATCH, SMALL
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.bodies import ASK, SPACE, Body
 from retrograd.core.plain.operators import F32, F64, run_text
 from retrograd.core.recipe import Binding
+from retrograd.core.state import tls
 from retrograd.core.tensor import Size, Tensor
 
 MOST = 64                      # maximum patterns per name
@@ -81,6 +84,14 @@ def ints(value: Any) -> Any:
     return tuple(value) or None
 
 
+def numbers(value: Any) -> Any:
+    """The numbers of a list or tuple as a tuple; None if it is empty, has other items or large integers."""
+    for item in value:
+        if type(item) is not float and (type(item) is not int or not -SMALL <= item <= SMALL):
+            return None
+    return tuple(value) or None
+
+
 def tensors(value: Any) -> Any:
     """The tensors of a list or tuple as a list; None if it is empty or has other items."""
     for item in value:
@@ -92,6 +103,7 @@ def tensors(value: Any) -> Any:
 NUMBERS = (int, float, bool, complex)
 KNOWN = frozenset([*NUMBERS, str, type(None), tuple, list, Size, dtype_class, device_class])
 NUMERIC = ("int", "bool", "float", "Scalar")
+LISTS = {"int": "ints", "Tensor": "tensors", "Scalar": "numbers_of"}
 
 
 class Call:
@@ -177,9 +189,9 @@ class Call:
         if value is None:
             return "None" if bound is None else None
         if kind in (tuple, list, Size):
-            if not p.is_list or p.type not in ("int", "Tensor") or p.item_optional or p.writes:
+            if not p.is_list or p.type not in LISTS or p.item_optional or p.writes:
                 return None
-            convert = "ints" if p.type == "int" else "tensors"
+            convert = LISTS[p.type]
             self.lines += [f"c{i} = {convert}({a})", f"if c{i} is None: return ASK"]
             return f"c{i}"
         if p.is_list:
@@ -206,7 +218,8 @@ def certainly_not(p: Any, values: Any) -> bool:
                     return False
             except Exception:
                 return False
-            if type(value) in (tuple, list, Size) and (not value or isinstance(value[0], Tensor)) and p.is_list:
+            if type(value) in (tuple, list, Size) and (not value or isinstance(value[0], Tensor)) and p.is_list and (
+                    p.type != "Scalar"):          # no list of numbers has tensors
                 return False
         elif type(value) not in NUMBERS and type(value) not in (dtype_class, device_class) or p.convert(value) is not MISMATCH:
             return False
@@ -221,15 +234,10 @@ def written(call: Call) -> Any:
     if call.flagged:
         text += f"    if {' or '.join([f'{a}._flags' for a in call.flagged])}: return ASK\n"
     text += "".join([f"    {line}\n" for line in call.lines])
-    space = dict(SPACE, ints=ints, tensors=tensors, **call.space)
+    space = dict(SPACE, ints=ints, tensors=tensors, numbers_of=numbers, **call.space)
     op = call.target
     if type(op) is OpDef:
-        if not op._ready:
-            op.prepare()
-        if op.meant is not None:              # an alias of an op
-            op = op.meant
-            if not op._ready:
-                op.prepare()
+        op = meaning(op)
         space.update(op=op, compute=op.compute, check=op.check)
         text += Body(op, call.expressions, call.types).text()
     else:
@@ -237,3 +245,83 @@ def written(call: Call) -> Any:
         text += Body.ORDINARY + f"    return target([{', '.join(call.expressions)}])\n"
     run_text(text, call.schema.name, space)
     return space["pattern"]
+
+
+def meaning(op: OpDef) -> OpDef:
+    """The op that runs for `op`: itself, or the one it is an alias of."""
+    if not op._ready:
+        op.prepare()
+    if op.meant is None:
+        return op
+    if not op.meant._ready:
+        op.meant.prepare()
+    return op.meant
+
+
+# ---- calls of ops on arguments in schema order
+BODIES: dict[Any, Any] = {}           # the generated function for an op and the types of its arguments; None after one call
+MOST_BODIES = 8192
+
+
+def call_written(op: OpDef, args: Any) -> Any:
+    """`dispatch.call` by the function generated for the types of the arguments; a tensor with flags, a mode or an error takes
+    the call to the layers."""
+    body = BODIES.get((op, *map(type, args)))
+    if body is None:
+        return call_first(op, args)
+    made = body(*args)
+    return layered(op, args) if made is ASK else made
+
+
+def call_first(op: OpDef, args: Any) -> Any:
+    """A call without a generated function, which pays off from the second one on."""
+    if not tls.slow_path and is_ordinary(args):
+        key = (op, *map(type, args))
+        if key in BODIES:
+            BODIES[key] = written_body(op, args)
+        elif len(BODIES) < MOST_BODIES:
+            BODIES[key] = None
+    return layered(op, args)
+
+
+def written_body(op: OpDef, args: Any) -> Any:
+    """The function for calls of `op` with arguments of these types."""
+    op = meaning(op)
+    if len(args) != len(op.schema.params):
+        return layered_body(op)
+    expressions, lines, flagged = [], [], []
+    for i, (p, value) in enumerate(zip(op.schema.params, args, strict=True)):
+        a = f"a{i}"
+        if p.type == "Tensor" and (type(value) is list or isinstance(value, Tensor)):
+            if p.item_optional:
+                return layered_body(op)
+            if type(value) is list:
+                lines += [f"c{i} = tensors({a})", f"if c{i} is None: return ASK"]
+                a = f"c{i}"
+            else:
+                flagged.append(a)
+        elif p.type == "Tensor" and value is not None:
+            return layered_body(op)
+        expressions.append("None" if value is None else a)
+    text = f"def pattern({', '.join([f'a{i}' for i in range(len(args))])}):\n"
+    if flagged:
+        text += f"    if {' or '.join([f'{a}._flags' for a in flagged])}: return ASK\n"
+    text += "".join([f"    {line}\n" for line in lines])
+    text += Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False).text()
+    space = dict(SPACE, tensors=tensors, op=op, compute=op.compute, check=op.check)
+    run_text(text, op.name, space)
+    return space["pattern"]
+
+
+def layered_body(op: OpDef) -> Any:
+    return lambda *args: layered(op, list(args))
+
+
+# `dispatch.call` without generated functions
+layered: Any = FunctionType(dispatch.call.__code__, dispatch.call.__globals__, "call")
+
+
+def install() -> None:
+    """Let `dispatch.call`, wherever it was imported, use generated functions."""
+    dispatch.call.__globals__.update(BODIES=BODIES, call_first=call_first, layered=layered, ASK=ASK)
+    dispatch.call.__code__ = call_written.__code__
