@@ -245,17 +245,18 @@ unary("spherical_bessel_j0", spherical_kernel, argument="x",
             "-1 / 39916800 + s / 6227020800))))) if abs(x) < 0.5 else sin(x) / x")
 
 
-# ---- orthogonal polynomials, by their recurrences: first(x) and then step(x, k, the last one, the one before)
+# ---- orthogonal polynomials, by their recurrences: first(x) and then step(x, k, the last one, the one before); the sum of two
+# arrays takes half the time of the product with a Python number
 def chebyshev_step(x: Any, k: int, last: Any, before: Any) -> Any:
-    return 2 * x * last - before
+    return (x + x) * last - before
 
 
 POLYNOMIALS: dict[str, tuple[Any, Any]] = {
     "chebyshev_polynomial_t": (lambda x: x, chebyshev_step),
-    "chebyshev_polynomial_u": (lambda x: 2 * x, chebyshev_step),
-    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, chebyshev_step),
-    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, chebyshev_step),
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, k, last, before: 2 * x * last - 2 * k * before),
+    "chebyshev_polynomial_u": (lambda x: x + x, chebyshev_step),
+    "chebyshev_polynomial_v": (lambda x: x + x - 1, chebyshev_step),
+    "chebyshev_polynomial_w": (lambda x: x + x + 1, chebyshev_step),
+    "hermite_polynomial_h": (lambda x: x + x, lambda x, k, last, before: (x + x) * last - 2 * k * before),
     "hermite_polynomial_he": (lambda x: x, lambda x, k, last, before: x * last - k * before),
     "laguerre_polynomial_l": (lambda x: 1 - x,
                               lambda x, k, last, before: ((2 * k + 1 - x) * last - k * before) / (k + 1)),
@@ -288,8 +289,11 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
         if not isinstance(x, xp.ndarray) or not isinstance(n, xp.ndarray):
             return kernel(xp, number_like(xp, n, x), n) if isinstance(n, xp.ndarray) else kernel(xp, x, number_like(xp, x, n))
         check_dtype(f"{name}_cpu", x)
+        quick = few_steps(xp, x + x - 1 if shifted else x, xp.trunc(n), first, step, plain)
+        if quick is not None:
+            return quick
         degree = lean.broadcast_to(xp.trunc(n), lean.broadcast_shapes(x.shape, n.shape))
-        x = lean.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
+        x = lean.broadcast_to(x + x - 1 if shifted else x, degree.shape)
         result = xp.where(~(degree >= 0), lean.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
         with xp.errstate(all="ignore"):
             far = degree > 1
@@ -314,6 +318,29 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
             result = recur(xp, step, x, degree, far, result, name, first)
         return xp.asarray(result).astype(x.dtype, copy=False)
     return kernel
+
+
+FEW = 6                          # up to this degree all polynomials are computed by their recurrences alone
+
+
+def few_steps(xp: Any, x: Any, degree: Any, first: Any, step: Any, plain: str) -> Any:
+    """The values where all degrees are small and no argument has a formula of its own; None otherwise."""
+    if not (x.size and degree.size):
+        return None
+    lowest, highest = float(xp.minimum.reduce(degree, None)), float(xp.maximum.reduce(degree, None))
+    if not 0 <= lowest <= highest <= FEW or highest > 1 and (
+            plain in ENDS and xp.logical_or.reduce(xp.absolute(x) == 1, None) or plain.startswith("laguerre") and not x.all()):
+        return None
+    shape = lean.broadcast_shapes(x.shape, degree.shape)
+    if x.shape != shape:
+        x = lean.broadcast_to(x, shape)
+    before, last = xp.ones_like(x), first(x)
+    result = last if lowest == 1 else before if highest == 0 else xp.where(degree == 0, before, last)
+    for k in range(2, int(highest) + 1):
+        before, last = last, step(x, k - 1, last, before)
+        if k >= lowest:
+            result = last if k == lowest else xp.where(degree == k, last, result)
+    return result if type(result) is np.ndarray else xp.asarray(result, x.dtype)
 
 
 def recur(xp: Any, step: Any, x: Any, degree: Any, far: Any, result: Any, name: str, first: Any) -> Any:
