@@ -636,3 +636,30 @@ def test_freed_saved_tensors_are_an_error_without_incoming_gradients_too(fn: Any
     y.sum().backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         Nothing.apply(y + 1).sum().backward()
+
+
+def test_backward_to_a_non_leaf_runs_its_node_and_reads_what_it_saved() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x.sin()
+    y.sum().backward(inputs=[y])
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.sum().backward(inputs=[y])
+
+
+def test_a_pruned_pass_unpacks_all_that_a_node_saved() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    seen: list[int] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: seen.append(1) or t):
+        z = x * y
+    torch.autograd.grad(z.sum(), x)
+    assert len(seen) == 2
+
+
+def test_a_pruned_pass_notices_a_write_to_what_an_unneeded_gradient_reads() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    base = x * 2
+    z = base * y
+    y.data = y.data.clone()
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(z.sum(), x)

@@ -63,7 +63,7 @@ class OpNode(Node):
         results: list[Any] = [None] * len(nexts)
         grad = grads[0]
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
-            check_saved(self, needed)
+            check_saved(self)
             return results
         if op.vjp == NOT_IMPLEMENTED:
             if op.node_name == "NotImplemented":
@@ -78,6 +78,7 @@ class OpNode(Node):
                 if nexts[i] is not None and (needed is None or needed[i]):
                     wanted = True
             if not wanted:
+                check_rule(self, rule)
                 continue
             if rule.shape == 1:
                 out = rule.fn(grad)
@@ -135,16 +136,21 @@ class OpNode(Node):
         return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
 
 
-def check_saved(node: Node, needed: Any) -> None:
+def check_saved(node: Node) -> None:
     """Unpack what the rules would read, for a node without incoming gradients: a freed or modified tensor is an error."""
     op = node._op_
     if op.has_lists or not op.saved_names:
         return
     for rule in op.rules:
-        if any([node._next_[i] is not None and (needed is None or needed[i]) for i in rule.targets]):
-            for kind, index in rule.sources:
-                if kind == SAVED:
-                    unpack_slot(node, index)
+        check_rule(node, rule)
+
+
+def check_rule(node: Node, rule: Any) -> None:
+    """Unpack what a rule with a recorded edge would read: nodes unpack everything, also for a gradient that nobody needs."""
+    if any([node._next_[i] is not None for i in rule.targets]):
+        for kind, index in rule.sources:
+            if kind == SAVED:
+                unpack_slot(node, index)
 
 
 def unpack_fast(node: Node, slot: int) -> Any:

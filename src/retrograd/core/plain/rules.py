@@ -21,7 +21,7 @@ from retrograd.core.modes import pop_mode, push_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
 from retrograd.core.recipe import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, VALUE
-from retrograd.core.record import OpNode, check_saved, rule_arguments, unpack_fast
+from retrograd.core.record import OpNode, check_rule, check_saved, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import new_tensor
@@ -105,7 +105,7 @@ def written_run(op: Any) -> Any:
         return run_general
     edges = range(len(op.inputs))
     one = len(op.schema.returns) == 1 and not op.returns_list
-    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, check_saved=check_saved,
+    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, check_saved=check_saved, check_rule=check_rule,
                                  rule_arguments=rule_arguments, SavedTensor=SavedTensor)
     body, ordinary, defaults = "", False, default_attributes(op)
     for number, rule in enumerate(op.rules):
@@ -114,6 +114,8 @@ def written_run(op: Any) -> Any:
         lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps, defaults)
         if len(edges) > 1:                # otherwise this is the only rule to run
             lines = WANTED.replace("EDGE", str(rule.targets[0])) + indent(lines, "    ")
+            if any([kind == SAVED for kind, _ in rule.sources]):
+                lines += f"elif needed is not None:\n    check_rule(self, rule{number})\n"
         body += lines
         ordinary = ordinary or steps is not None
     text = HEAD
@@ -127,7 +129,7 @@ def written_run(op: Any) -> Any:
         body = ORDINARY.replace("SAVES_NOTHING", str(not op.saved_names)) + body
     text += indent(body or "pass\n", "        ")
     if op.saved_names:
-        text += "    else:\n        check_saved(self, needed)\n"
+        text += "    else:\n        check_saved(self)\n"
     if op.saved_names:
         text += DROP.replace("PACKED", " or ".join(
             [f"type(saved[{i}]) is SavedTensor" for i in range(len(op.saved_names))]))
