@@ -7,7 +7,10 @@ import pytest
 
 import retrograd as torch
 from retrograd.core import opdef
+from retrograd.core.schema import Schema
+from retrograd.masked.maskedtensor.core import RULES
 from retrograd.ops.load import import_all
+from retrograd.transforms.functionalize import INVERSES
 
 TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
           "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked",
@@ -31,10 +34,32 @@ def test_columns_have_known_words() -> None:
         assert (op.pattern[0] if isinstance(op.pattern, tuple) else op.pattern) in PATTERNS, op
 
 
+def test_facts_have_known_words() -> None:
+    found: dict[str, set[str]] = {"flops": {"elements", "product", "convolution"}, "inverse": set(map(str, INVERSES)),
+                                  "masked": {"unary", "binary", "passthrough", "reduction", *RULES}, "nested": {"parts"}}
+    for op in ops():
+        for column, words in found.items():
+            word = op.facts.get(column)
+            assert word is None or (word[0] if isinstance(word, tuple) else word) in words, (op, column, word)
+
+
+def test_unknown_column_is_refused() -> None:
+    with pytest.raises(TypeError, match="bend: unknown columns .'tropical'.; see NOTE"):
+        opdef.OpDef(Schema("bend(Tensor self) -> Tensor"), None, tropical=True)
+
+
+def test_rows_with_a_list_form_have_it() -> None:
+    rows = [op for op in ops() if op.facts.get("foreach")]
+    assert len(rows) == 30
+    for op in rows:
+        assert opdef.find_packet(f"_foreach_{op.name}") is not None and opdef.find_packet(f"_foreach_{op.name}_") is not None
+
+
 def test_every_word_is_explained() -> None:
     text = opdef.__doc__
     assert text is not None
     assert all(f'"{word}"' in text for word in TRAITS)
+    assert all(f"\n{column} " in text for column in opdef.FACTS)
 
 
 @pytest.mark.parametrize(("op", "tag"), [

@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import retrograd as torch
-from retrograd.ops.lists.foreach import UNARY
+from retrograd.ops.lists.foreach_unary import ROWS
 from tests.samples import Maker, Sample, samples
 
 
-@samples(*[f"_foreach_{name}.default" for name in UNARY], "_foreach_max.default", "_foreach_norm.Scalar",
+@samples(*[f"_foreach_{name}.default" for name in sorted([str(row.name) for row in ROWS])],
+         "_foreach_max.default", "_foreach_norm.Scalar",
          "_foreach_clone.default", "_foreach_powsum.Scalar")
 def unary(make: Maker) -> Iterator[Sample]:
     yield Sample([make(2, 3, low=0.1, high=0.9), make(3, low=0.1, high=0.9)])

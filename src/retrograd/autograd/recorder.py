@@ -7,7 +7,7 @@ intervals; their nesting is computed afterwards (`EventList`), from the times al
 An op above autograd has a sequence number: that of the next node, so that a recorded op has the number of its node, and so
 have the node's events when it runs. Ops below autograd have -1.
 PyTorch builds its factories from `empty` and a fill; here they are one NumPy call, which the recorder splits into the same
-steps (`STEPS`). Other kernels run no ops inside, so their events have no children where PyTorch's may.
+steps (column `steps`). Other kernels run no ops inside, so their events have no children where PyTorch's may.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from retrograd.autograd.profiler_inputs import Input
 from retrograd.autograd.python_calls import PythonCalls
 from retrograd.core.dispatch import compute
 from retrograd.core.graph import LAST, Node, name_of, sequence
-from retrograd.core.opdef import OpDef, find_packet
+from retrograd.core.opdef import OpDef, fact, find_packet
 from retrograd.core.state import tls
 from retrograd.core.storage import address, owner_of
 from retrograd.core.tensor import Tensor
@@ -131,7 +131,7 @@ class Recorder:
             self.threads[number] = thread_number()
         record = self.begin(op.qualified, FUNCTION, number, args)
         try:
-            steps = STEPS.get(op.name)
+            steps = fact(op.name, "steps")
             if steps is None or not takes_steps(op, args):
                 result = layers(op, args)
             else:
@@ -139,17 +139,18 @@ class Recorder:
         finally:
             self.end_of(record)
         if self.flops:
-            record.flops = flops_of(op.name, args, result)
+            record.flops = flops_of(fact(op.name, "flops"), args, result)
         if self.memory:
             self.note_memory(record, args, result)
         return result
 
-    def run_steps(self, op: OpDef, args: Sequence[Any], fill: str, values: Any) -> Any:
+    def run_steps(self, op: OpDef, args: Sequence[Any], fill: str, *values: Any) -> Any:
         """Record a factory as `empty` and an in-place fill, as PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
         maker, filler = op_named("empty.memory_format"), op_named(fill)
         made = self.run_part(maker, [named.get(p.name, p.default) for p in maker.schema.params])
-        self.run_part(filler, [made, *values(named)])
+        filled = [made, *values]
+        self.run_part(filler, filled + [named.get(p.name, p.default) for p in filler.schema.params[len(filled):]])
         return made
 
     def run_part(self, op: OpDef, args: Sequence[Any]) -> Any:
@@ -273,17 +274,16 @@ class Allocation:
         recorder.records.append(alone)
 
 
-def flops_of(name: str, args: Sequence[Any], result: Any) -> int:
-    """The estimated floating-point operations of an op, for the ops that PyTorch estimates."""
-    if name in ("add", "mul"):
+def flops_of(kind: Any, args: Sequence[Any], result: Any) -> int:
+    """The estimated floating-point operations of an op, from the `flops` column of its row; 0 if it has none."""
+    if kind == "elements":
         return int(args[0].array.size) if isinstance(args[0], Tensor) else 0
-    if name in ("mm", "bmm"):
-        return 2 * int(result.array.size) * int(args[0].array.shape[-1])
-    if name in ("addmm", "baddbmm"):
-        return 2 * int(result.array.size) * int(args[1].array.shape[-1])
-    if name == "conv2d":
+    if kind == "convolution":
         return 2 * int(result.array.size) * int(np.prod(args[1].array.shape[1:]))
-    return 0
+    if kind is None:
+        return 0
+    _, first = kind                 # ("product", the argument that is the first matrix)
+    return 2 * int(result.array.size) * int(args[first].array.shape[-1])
 
 
 # ---- factories in steps
@@ -305,13 +305,5 @@ def op_named(full: str) -> Any:
         op.prepare()
     return op
 
-
-# factory -> the in-place op that fills it, and its arguments
-STEPS: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
-    "ones": ("fill_.Scalar", lambda named: [1.0]),
-    "zeros": ("zero_.default", lambda named: []),
-    "rand": ("uniform_.default", lambda named: [0.0, 1.0, named.get("generator")]),
-    "randn": ("normal_.default", lambda named: [0.0, 1.0, named.get("generator")]),
-}
 
 __all__ = ["BACKWARD_FUNCTION", "FUNCTION", "USER_SCOPE", "Record", "Recorder", "thread_number"]

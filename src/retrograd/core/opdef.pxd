@@ -9,7 +9,7 @@ cdef class OpDef:
     cdef public bint multiple, returns_list, saves_result, straight, simple, one_view
     cdef public int out_arg, device_arg, leading, flips, quick
     cdef public list usual_plans, rules, declared_rules, saved_names, saved_outputs, saved_args, attr_names, attr_kinds
-    cdef public dict plans
+    cdef public dict plans, facts
     cdef public tuple constant, traits, defaults, tail, tensor_args, dtype_args, scalar_args, inputs, grad_bits
     cdef dict __dict__
     cpdef Plan plan(self, int mask)

@@ -43,6 +43,15 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          of out= is checked before everything else, with "out_after_dim" after `dim`).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
+
+Columns that few readers need are kept together, in the dict `facts`; `fact` finds one for a name:
+flops    how the floating-point operations are estimated, by its kind, where PyTorch's profiler does (see autograd/recorder.py).
+foreach  `_foreach_<name>` applies the op to each tensor of a list (see ops/lists/foreach_unary.py).
+inverse  how a write to a view changes its base, by its kind (see transforms/functionalize.py).
+masked   how the op treats masked tensors, by its kind (see masked/maskedtensor/core.py).
+nested   "parts": the op runs on each part of a nested tensor, as elementwise ops do (see nested/kernels.py).
+onnx     the ONNX node that computes the op, after "Not " if it computes its negation (see onnx/conversions/elementwise.py).
+steps    for a factory: the in-place op that fills the new tensor, and its arguments (see autograd/recorder.py).
 """
 from __future__ import annotations
 
@@ -67,6 +76,7 @@ from retrograd.core.recipe import (
 )
 from retrograd.core.schema import Schema
 
+FACTS = frozenset(("flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
 
 
@@ -89,7 +99,9 @@ class OpDef:
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
                  mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None,
                  alias: tuple[str, str] | None = None, autocast: str | None = None, traits: tuple[str, ...] = (),
-                 pattern: Any = None, series: Any = None) -> None:
+                 pattern: Any = None, series: Any = None, **facts: Any) -> None:
+        if not FACTS.issuperset(facts):
+            raise TypeError(f"{schema.name}: unknown columns {sorted(set(facts) - FACTS)}; see NOTE [Columns]")
         self.schema = schema
         self.name: Any = OpName(schema.name)
         self.name.full = f"aten::{schema.name}.{schema.overload}" if schema.overload else f"aten::{schema.name}"
@@ -133,6 +145,7 @@ class OpDef:
         self.traits = traits
         self.pattern = pattern
         self.series = series
+        self.facts: dict[str, Any] = facts
         self.random: bool = not composite and ("random" in traits or "Generator" in schema.text)
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
@@ -378,6 +391,15 @@ def find_packet(name: str) -> Packet | None:
     if name in UNFINISHED:
         finish(name)
     return OPS.get(name)
+
+
+def fact(name: str, column: str) -> Any:
+    """What the rows of the op `name` say in a column of `facts`; None if nothing."""
+    packet = find_packet(name)
+    for row in [] if packet is None else packet.rows():
+        if row.facts.get(column) is not None:
+            return row.facts[column]
+    return None
 
 
 def load(name: str) -> None:

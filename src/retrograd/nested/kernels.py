@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import compute
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import OpDef
+from retrograd.core.opdef import OpDef, fact
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of, new_tensor
 from retrograd.nested.parts import (
@@ -49,7 +49,8 @@ def run(op: OpDef, args: Any) -> Any:
     if not nested:
         return others(op, args)
     base = op.functional if op.is_inplace and op.functional is not None else op
-    if base.elementwise or getattr(base.batch, "elementwise", False) or op.name in WRITES:
+    if base.elementwise or getattr(base.batch, "elementwise", False) or (
+            fact(op.name, "nested") == "parts"):
         return at_once(op, args) if any([is_jagged(a) for a in args]) else each_part(op, args)
     raise not_jagged(op) if any([is_jagged(t) for t in tensors_among(args)]) else missing(op, args, "NestedTensorCPU")
 
@@ -57,9 +58,6 @@ def run(op: OpDef, args: Any) -> Any:
 def not_jagged(op: OpDef) -> NotImplementedError:
     """PyTorch's error about an op that jagged tensors do not have."""
     return NotImplementedError(f"aten.{op.name}.{op.overload}")
-
-
-WRITES = frozenset(("fill_", "zero_", "copy_", "_to_copy", "native_dropout", "bernoulli_", "normal_", "uniform_"))
 
 
 def each_part(op: OpDef, args: Any) -> Any:

@@ -14,6 +14,7 @@ from retrograd.export.graph_signature import ConstantArgument, InputKind, Output
 from retrograd.fx import Interpreter, Node
 from retrograd.fx.experimental._symbols import sym_size
 from retrograd.onnx._builder import CONVERSIONS, VIEWS, Builder, Value, element_type, model_proto, name_of, tensor_proto
+from retrograd.onnx.conversions.elementwise import one_node
 from retrograd.onnx.errors import SymbolicValueError, UnsupportedOperatorError
 from retrograd.utils import _pytree as pytree
 
@@ -141,7 +142,9 @@ class Converter:
                 self.roots[node] = node.args[0]
             return part
         name, writes = op_name(target), is_write(node)
-        convert = CONVERSIONS.get(name) or (CONVERSIONS.get(name.rstrip("_")) if writes else None)
+        convert = CONVERSIONS.get(name) or one_node(name)
+        if convert is None and writes:
+            convert = CONVERSIONS.get(name.rstrip("_")) or one_node(name.rstrip("_"))
         if convert is None:
             raise UnsupportedOperatorError(f"Exporting the operator '{target}' to ONNX opset version {g.opset} is not "
                                            "supported: it has no conversion to ONNX nodes.")

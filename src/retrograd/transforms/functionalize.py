@@ -16,7 +16,7 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call, compute
-from retrograd.core.opdef import OpDef, find_packet
+from retrograd.core.opdef import OpDef, fact, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, bump, new_tensor
 from retrograd.ops.memory.functional_forms import NAMES
@@ -239,7 +239,7 @@ class Functional(Level):
                 "While executing unfold, functionalization encountered a tensor being mutated that has internal overlap. When "
                 "using torch.compile (or running functionalization directly), this is banned as the behavior is not well "
                 "defined. Consider cloning the tensor before mutating it, or removing the mutation from your model.")
-        return INVERSES.get(op.name, scatter)(self, op, base, new, rest, nr)
+        return INVERSES.get(fact(op.name, "inverse"), scatter)(self, op, base, new, rest, nr)
 
     # ---- custom Functions
     def apply_function(self, cls: Any, args: Any) -> Any:
@@ -363,9 +363,9 @@ def viewed(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any
     return (retyped if op.overload == "dtype" else to_shape)(level, op, base, new, rest, nr)
 
 
-INVERSES: dict[str, Any] = {
-    "_conj": transposed, "_neg_view": transposed, "_reshape_alias": to_shape, "alias": same, "detach": same,
-    "expand": expanded, "permute": permuted, "split": split, "split_with_sizes": split, "squeeze": squeezed, "t": transposed,
-    "transpose": transposed, "unbind": unbound, "unfold": unfolded, "unsqueeze": unsqueezed, "view": viewed,
-    "view_as_complex": complex_numbers, "view_as_real": real_parts,
+# By the kind that a row's `inverse` column names; "itself" is an op that is its own inverse.
+INVERSES: dict[str | None, Any] = {
+    "complex": complex_numbers, "expand": expanded, "itself": transposed, "permute": permuted, "real": real_parts,
+    "reshape": to_shape, "same": same, "split": split, "squeeze": squeezed, "unbind": unbound, "unfold": unfolded,
+    "unsqueeze": unsqueezed, "view": viewed,
 }

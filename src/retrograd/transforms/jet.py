@@ -94,9 +94,6 @@ def derivatives(value: Any, coefficients: Any, order: int) -> list[Any]:
             for k, c in enumerate(coefficients, 1)]
 
 
-RESHAPING = ("view", "_reshape_alias", "_unsafe_view")
-
-
 class Jet(Carrying):
     """Carries the Taylor coefficients 1 to `order` of every value that depends on the inputs."""
 
@@ -117,7 +114,7 @@ class Jet(Carrying):
         """Apply a linear op to the coefficients of one order."""
         if tangents is None:
             return None
-        if op.name in RESHAPING and op.overload == "default":
+        if op.series == "reshape":
             return late.reshape(tangents[0], values[1])         # its layout may differ from the value's
         if op.jvp == "linear":
             return call(op, forward.substituted(op, values, tangents))

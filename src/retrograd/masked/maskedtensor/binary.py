@@ -6,11 +6,6 @@ from typing import Any
 import retrograd as torch
 from retrograd.masked.maskedtensor.sparse import on_values
 
-BINARY_NAMES = ["add", "atan2", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
-                "bitwise_right_shift", "div", "divide", "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply",
-                "nextafter", "remainder", "sub", "subtract", "true_divide", "eq", "ne", "le", "ge", "greater", "greater_equal",
-                "gt", "less_equal", "lt", "less", "maximum", "minimum", "fmax", "fmin", "not_equal"]
-
 
 def apply_binary(func: Any, args: Any, kwargs: Any, cls: type) -> Any:
     """The op of the elements, under the mask that both have."""

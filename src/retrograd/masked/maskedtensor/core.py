@@ -6,17 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
-from retrograd.masked.maskedtensor.binary import BINARY_NAMES, apply_binary
-from retrograd.masked.maskedtensor.passthrough import PASSTHROUGH_NAMES, apply_passthrough
-from retrograd.masked.maskedtensor.reductions import REDUCE_NAMES, reduce_masked
+from retrograd.masked.maskedtensor.binary import apply_binary
+from retrograd.masked.maskedtensor.packets import kind_of
+from retrograd.masked.maskedtensor.passthrough import apply_passthrough
+from retrograd.masked.maskedtensor.reductions import reduce_masked
 from retrograd.masked.maskedtensor.sparse import LAYOUTS, in_layout
-from retrograd.masked.maskedtensor.unary import UNARY_NAMES, apply_unary
+from retrograd.masked.maskedtensor.unary import apply_unary
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
-UNARY = {*UNARY_NAMES, *[f"{name}_" for name in UNARY_NAMES]}
-BINARY = {*BINARY_NAMES, *[f"{name}_" for name in BINARY_NAMES]}
-PASSTHROUGH = set(PASSTHROUGH_NAMES)
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
@@ -68,7 +66,7 @@ class MaskedTensor(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name in REDUCE_NAMES and args and isinstance(args[0], cls):
+        if args and isinstance(args[0], cls) and kind_of(name) == "reduction":
             if args[0].is_sparse and (len(args) > 1 or (kwargs or {}).get("dim") is not None):
                 return NotImplemented
             return reduce_masked(name, *args, **(kwargs or {}))
@@ -78,17 +76,16 @@ class MaskedTensor(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = func._schema.name.partition("::")[2], kwargs or {}
-        if name in UNARY:
+        kind = kind_of(name)
+        if kind == "unary":
             return apply_unary(func, args, kwargs)
-        if name in BINARY:
+        if kind == "binary":
             return apply_binary(func, args, kwargs, cls)
-        if name in PASSTHROUGH:
+        if kind == "passthrough":
             return apply_passthrough(func, args, kwargs, cls)
-        if name in OTHERS:
-            return OTHERS[name](func, *args, **kwargs)
-        if name in REDUCE_NAMES:
+        if kind == "reduction":
             return reduce_masked(name, *args, **kwargs)
-        return NotImplemented
+        return NotImplemented if kind is None else RULES[kind](func, *args, **kwargs)
 
     def get_data(self) -> Any:
         """The elements, those under the mask included."""
@@ -248,9 +245,8 @@ def plain_fill(func: Any, self: Any, mask: Any, value: Any) -> Any:
     return MaskedTensor._wrap(func(self._masked_data, mask, value), self._masked_mask)
 
 
-OTHERS: dict[str, Callable[..., Any]] = {
-    "ones_like": same_mask, "zeros_like": same_mask, "clone": same_mask, "detach": same_mask, "_to_copy": same_mask,
-    "contiguous": same_mask, "_softmax": softmax, "_softmax_backward_data": softmax_backward,
-    "where": where, "copy_": copy, "_local_scalar_dense": scalar, "masked_fill": plain_fill, "rsub": same_mask,
-    "new_empty_strided": same_mask,
+# By the other kinds that a row's `masked` column names.
+RULES: dict[str, Callable[..., Any]] = {
+    "copy": copy, "fill": plain_fill, "same mask": same_mask, "scalar": scalar, "softmax": softmax,
+    "softmax backward": softmax_backward, "where": where,
 }

@@ -5,11 +5,6 @@ from typing import Any
 
 from retrograd.utils import _pytree as pytree
 
-PASSTHROUGH_NAMES = ["select", "transpose", "split", "t", "slice", "slice_backward", "select_backward", "index", "expand",
-                     "view", "_unsafe_view", "_reshape_alias", "cat", "unsqueeze", "unfold", "unfold_backward", "im2col",
-                     "col2im", "stack", "permute", "squeeze", "unbind", "index_select", "split_with_sizes", "alias", "flip",
-                     "roll", "repeat", "diagonal", "gather"]
-
 
 def apply_passthrough(func: Any, args: Any, kwargs: Any, cls: type) -> Any:
     """The elements and the mask after the op."""

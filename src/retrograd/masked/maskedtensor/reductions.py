@@ -6,8 +6,6 @@ from typing import Any
 import retrograd as torch
 from retrograd.masked.maskedtensor.sparse import values_of
 
-REDUCE_NAMES = ["sum", "mean", "amin", "amax", "argmin", "argmax", "prod", "all", "norm", "var", "std"]
-
 
 def reduce_masked(name: str, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, **kwargs: Any) -> Any:
     """A reduction of a masked tensor: it is masked where no element was left."""

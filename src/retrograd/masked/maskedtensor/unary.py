@@ -6,13 +6,6 @@ from typing import Any
 import retrograd as torch
 from retrograd.masked.maskedtensor.sparse import on_values
 
-UNARY_NAMES = ["abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan",
-               "arctan", "atanh", "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad",
-               "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10",
-               "log1p", "log2", "logit", "i0", "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg",
-               "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square",
-               "tan", "tanh", "trunc"]
-
 
 def apply_unary(func: Any, args: Any, kwargs: Any) -> Any:
     """The op of the elements; in place, the tensor itself with new elements."""

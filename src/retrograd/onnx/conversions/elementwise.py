@@ -5,24 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.opdef import fact
 from retrograd.onnx._builder import Builder, Value, converts
 from retrograd.onnx.errors import UnsupportedOperatorError
-
-SAME = {        # ops that one node computes
-    "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
-    "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log", "neg": "Neg",
-    "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round", "sigmoid": "Sigmoid", "sign": "Sign", "sgn": "Sign",
-    "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh", "isnan": "IsNaN", "isinf": "IsInf",
-}
-BINARY = {      # operands have the dtype of the result
-    "mul": "Mul", "div": "Div", "maximum": "Max", "minimum": "Min", "pow": "Pow",
-}
-COMPARISONS = {"eq": "Equal", "lt": "Less", "gt": "Greater"}
-NEGATED = {"ne": "Equal", "ge": "Less", "le": "Greater"}
-LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "bitwise_and": "And", "bitwise_or": "Or",
-           "bitwise_xor": "Xor"}
-COPIES = ("clone", "contiguous", "alias", "detach", "lift_fresh_copy", "lift_fresh", "lift", "detach_copy", "positive",
-          "dropout")
 
 
 def unary(kind: str) -> Callable[..., Any]:
@@ -63,21 +48,23 @@ def logical(name: str, kind: str) -> Callable[..., Any]:
     return convert
 
 
-for name, kind in SAME.items():
-    converts(name)(unary(kind))
-for name, kind in BINARY.items():
-    converts(name)(binary(kind))
-for name, kind in COMPARISONS.items():
-    converts(name)(comparison(kind, False))
-for name, kind in NEGATED.items():
-    converts(name)(comparison(kind, True))
-for name, kind in LOGICAL.items():
-    converts(name)(logical(name, kind))
-
-
-@converts(*COPIES)
 def copied(g: Builder, out: Any, self: Any, *args: Any, **kwargs: Any) -> str:
     return g.op("Identity", self)
+
+
+def one_node(name: str) -> Callable[..., Any] | None:
+    """How an op whose row says so in its `onnx` column is written as one node."""
+    node = fact(name, "onnx")
+    if node is None:
+        return None
+    kind = node.removeprefix("Not ")
+    if kind in ("Mul", "Div", "Max", "Min", "Pow"):
+        return binary(kind)
+    if kind in ("Equal", "Less", "Greater"):
+        return comparison(kind, kind != node)
+    if kind in ("And", "Or", "Xor"):
+        return logical(name, kind)
+    return copied if kind == "Identity" else unary(kind)
 
 
 @converts("_to_copy", "to")

@@ -677,8 +677,10 @@ def batched_new(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 # ---- the table
-zeros = defop(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=zeros_kernel, meta=sized_meta, variants="")
-ones = defop(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=ones_kernel, meta=sized_meta, variants="")
+zeros = defop(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=zeros_kernel, meta=sized_meta, variants="",
+              steps=("zero_.default",))
+ones = defop(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=ones_kernel, meta=sized_meta, variants="",
+             steps=("fill_.Scalar", 1.0))
 empty = defop(
     f"empty.memory_format(SymInt[] size, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     kernel=empty_kernel,
@@ -785,9 +787,9 @@ scalar_tensor = defop(
 )
 LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 zeros_like = defop(f"zeros_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.zeros), meta=like_meta,
-                   batch=families.pointwise, variants="", traits=("as_is",))
+                   batch=families.pointwise, variants="", traits=("as_is",), masked="same mask")
 ones_like = defop(f"ones_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(ones_array), meta=like_meta,
-                  batch=families.pointwise, variants="", traits=("as_is",))
+                  batch=families.pointwise, variants="", traits=("as_is",), masked="same mask")
 empty_like = defop(f"empty_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.empty), meta=like_meta,
                    batch=families.pointwise, variants="", traits=("as_is",))
 full_like = defop(f"full_like(Tensor self, Scalar fill_value, *, {LIKE}) -> Tensor", kernel=full_like_kernel,
@@ -819,7 +821,7 @@ new_empty_strided = defop(
     kernel=lambda xp, self, size, stride, dtype, layout, device, pin_memory: (
         check_strides(size, stride), storage.empty_strided(size, stride, dtype or self.dtype))[1],
     meta=lambda xp, self, size, stride, dtype, layout, device, pin_memory: meta_array(size, stride, dtype or self.dtype),
-    batch=families.loop, variants="", traits=("as_is",),
+    batch=families.loop, variants="", traits=("as_is",), masked="same mask",
 )
 
 for public_name, public_forms, quickly in (

@@ -267,17 +267,19 @@ def batched_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 
-def fill(schema: str, kernel: Any, node: str) -> Any:
+def fill(schema: str, kernel: Any, node: str, **facts: Any) -> Any:
     return defop(schema, kernel=kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
                  batch=batched_fill, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False,
-                 traits=("as_is",))
+                 traits=("as_is",), **facts)
 
 
 SELF, GENERATOR = "Tensor(a!) self", "*, Generator? generator=None) -> Tensor(a!)"
 uniform_ = fill(f"uniform_({SELF}, float from=0, float to=1, {GENERATOR}",
-                lambda xp, self, low, high, generator: uniform_values(self, low, high, generator), "UniformBackward0")
+                lambda xp, self, low, high, generator: uniform_values(self, low, high, generator), "UniformBackward0",
+                nested="parts")
 normal_ = fill(f"normal_({SELF}, float mean=0, float std=1, {GENERATOR}",
-               lambda xp, self, mean, std, generator: normal_values(self, mean, std, generator), "NormalBackward0")
+               lambda xp, self, mean, std, generator: normal_values(self, mean, std, generator), "NormalBackward0",
+               nested="parts")
 exponential_ = fill(f"exponential_({SELF}, float lambd=1, {GENERATOR}",
                     lambda xp, self, lambd, generator: exponential_values(self, lambd, generator), "ExponentialBackward0")
 cauchy_ = fill(f"cauchy_({SELF}, float median=0, float sigma=1, {GENERATOR}",
@@ -297,7 +299,7 @@ bernoulli_tensor_ = defop(
     "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
     kernel=lambda xp, self, p, generator: bernoulli_values(self, p, generator),
     vjp=dict(self=zeros_like, p=zeros_like), jvp=lambda self_t, p_t: zeros_like(self_t), batch=families.loop,
-    meta=lambda xp, self, *rest: self, node="BernoulliBackward1", variants="method", out=False,
+    meta=lambda xp, self, *rest: self, node="BernoulliBackward1", variants="method", out=False, nested="parts",
 )
 bernoulli_float_ = fill(f"bernoulli_.float({SELF}, float p=0.5, {GENERATOR}",
                         lambda xp, self, p, generator: bernoulli_values(self, p, generator), "BernoulliBackward2")
@@ -431,12 +433,13 @@ def sized_meta(size: Any, dtype: Any) -> Any:
     return meta_array(size, storage.contiguous_strides(size), dtype or default())
 
 
-def declare_sized(name: str, values: Any) -> Any:
+def declare_sized(name: str, values: Any, filler: str) -> Any:
     """A factory with and without a generator, and its `_like` forms."""
     plain = defop(
         f"{name}(SymInt[] size, *, {OPTIONS}) -> Tensor",
         kernel=lambda xp, size, dtype, layout, device, pin_memory: values(sized(size, dtype), None),
         meta=lambda xp, size, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="", traits=("random",),
+        steps=(filler, 0.0, 1.0),
     )
     seeded = defop(
         f"{name}.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
@@ -470,8 +473,8 @@ def values_like(self: Any, dtype: Any, memory_format: Any, values: Any) -> Any:
     return array
 
 
-rand = declare_sized("rand", lambda array, gen: uniform_values(array, 0.0, 1.0, gen))
-randn = declare_sized("randn", lambda array, gen: normal_values(array, 0.0, 1.0, gen))
+rand = declare_sized("rand", lambda array, gen: uniform_values(array, 0.0, 1.0, gen), "uniform_.default")
+randn = declare_sized("randn", lambda array, gen: normal_values(array, 0.0, 1.0, gen), "normal_.default")
 
 
 def fast_rand(args: Any, dtype: Any) -> Any:

@@ -67,7 +67,7 @@ add = defop(
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self + alpha * other",
-    traits=("chalf",),
+    traits=("chalf",), masked="binary", flops="elements",
 )
 sub = defop(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -75,7 +75,7 @@ sub = defop(
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self - alpha * other",
-    traits=("chalf",),
+    traits=("chalf",), masked="binary",
 )
 rsub_tensor = defop(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -83,7 +83,7 @@ rsub_tensor = defop(
     vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
     jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
     lower="other - alpha * self",
-    traits=("chalf",),
+    traits=("chalf",), masked="same mask",
 )
 rsub = defop(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
@@ -102,7 +102,7 @@ neg = defop(
                  "`~` or `logical_not()` operator instead.", "b"),
     vjp=dict(self=lambda grad: -grad),
     jvp="linear", batch=families.pointwise, inplace="function", lower="-self",
-    traits=("chalf",),
+    traits=("chalf",), foreach=True, onnx="Neg", masked="unary",
 )
 
 
@@ -112,7 +112,7 @@ def positive(self: Any) -> Any:
     return self
 
 
-defop("positive(Tensor(a) self) -> Tensor(a)", kernel=positive, composite=True, out=False)
+defop("positive(Tensor(a) self) -> Tensor(a)", kernel=positive, composite=True, out=False, onnx="Identity", masked="unary")
 
 
 # ---- products and quotients
@@ -142,14 +142,14 @@ mul = defop(
     vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     lower="self * other",
-    traits=("chalf",),
+    traits=("chalf",), onnx="Mul", masked="binary", flops="elements",
 )
 div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="true_divide",
     vjp=dict(self=div_self, other=div_other),
     jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
-    lower="self / other", series="quotient",
+    lower="self / other", series="quotient", onnx="Div", masked="binary",
 )
 def reciprocal_kernel(xp: Any, self: Any) -> Any:
     made = algorithms.native.reciprocals(self) if algorithms.native is not None and self.dtype.kind == "c" else None
@@ -161,7 +161,7 @@ reciprocal = defop(
     kernel=reciprocal_kernel,
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
-    series="reciprocal",
+    series="reciprocal", foreach=True, onnx="Reciprocal", masked="unary",
 )
 
 
@@ -221,7 +221,7 @@ floor_divide = defop(
     kernel=floored,
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
-    pattern="constant", traits=("out_untracked",),
+    pattern="constant", traits=("out_untracked",), masked="binary",
 )
 
 
@@ -255,7 +255,7 @@ defop(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
-    lower=REMAINDER,
+    lower=REMAINDER, masked="binary",
 )
 defop(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -273,7 +273,7 @@ defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
-    lower="fmod(self, other)",
+    lower="fmod(self, other)", masked="binary",
 )
 defop(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -312,13 +312,14 @@ def fmax_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
     return where(self_p.gt(other_p).logical_or(other_p.isnan()), self_t, other_t)
 
 
-for extreme, rules, tangent in (("maximum", tie_rules("lt", "gt"), tie_tangent("gt")),
-                                ("minimum", tie_rules("gt", "lt"), tie_tangent("lt")),
-                                ("fmax", nan_rules("ge"), fmax_tangent), ("fmin", nan_rules("le"), "elementwise")):
+for extreme, node, rules, tangent in (("maximum", "Max", tie_rules("lt", "gt"), tie_tangent("gt")),
+                                      ("minimum", "Min", tie_rules("gt", "lt"), tie_tangent("lt")),
+                                      ("fmax", None, nan_rules("ge"), fmax_tangent),
+                                      ("fmin", None, nan_rules("le"), "elementwise")):
     defop(
         f"{extreme}(Tensor self, Tensor other) -> Tensor",
         kernel=ufunc(extreme), check=refuse(f"{extreme} not implemented for complex tensors.", "c"), vjp=rules,
-        jvp=tangent, batch=families.pointwise, promote="common", lower=f"{extreme}(self, other)",
+        jvp=tangent, batch=families.pointwise, promote="common", lower=f"{extreme}(self, other)", masked="binary", onnx=node,
     )
 
 
@@ -415,7 +416,7 @@ defop(
         "max=None": "maximum(self, min)",
         "min=None": "minimum(self, max)",
         "": "minimum(maximum(self, min), max)",
-    }, traits=("piecewise_linear",),
+    }, traits=("piecewise_linear",), masked="unary",
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",

@@ -127,6 +127,7 @@ defop(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow(self, exponent)",
     vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns, pattern="elements",
+    onnx="Pow", masked="unary",
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
@@ -150,7 +151,8 @@ pow_scalar = defop(
         "": "pow(self, exponent)",
     }, pattern="elements", series="power",
 )
-square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
+square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False,
+               masked="unary")
 defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: late.pow(self, 2, out=out),
       composite=True, out=False, functional=square)
 defop("square_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: late.pow_(self, 2), composite=True, out=False,
@@ -199,13 +201,14 @@ defop(
     "sqrt(Tensor self) -> Tensor",
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="sqrt(self)",
-    traits=("keeps_zero",), series="root",
+    traits=("keeps_zero",), series="root", foreach=True, onnx="Sqrt", masked="unary",
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), xp.sqrt(self)),
     vjp=dict(self=lambda grad, result: times(grad, -0.5) * conj(result.pow(3))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / sqrt(self)",
+    foreach=True, masked="unary",
 )
 
 
@@ -245,7 +248,7 @@ defop(
     out="found",
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
     jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
-    traits=("keeps_zero", "chalf"),
+    traits=("keeps_zero", "chalf"), foreach=True, onnx="Abs", masked="unary",
 )
 defop(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
@@ -264,14 +267,14 @@ defop(
     kernel=sign_kernel, vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True,
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
-    lower="sign(self)", pattern="constant", traits=("keeps_zero",),
+    lower="sign(self)", pattern="constant", traits=("keeps_zero",), foreach=True, onnx="Sign", masked="unary",
 )
 defop(
     "sgn(Tensor self) -> Tensor",
     out="found",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
     jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
-    lower="sign(self)", traits=("keeps_zero", "chalf"),
+    lower="sign(self)", traits=("keeps_zero", "chalf"), onnx="Sign", masked="unary",
 )
 
 
@@ -286,7 +289,7 @@ defop(
     out="same: signbit does not support non-boolean outputs.",
     kernel=signbit_kernel, check=refuse("signbit is not implemented for complex tensors.", "c", NotImplementedError),
     batch=families.pointwise,
-    lower="copysign(1, self) < 0", traits=("keeps_zero",),
+    lower="copysign(1, self) < 0", traits=("keeps_zero",), masked="unary",
 )
 
 
@@ -313,7 +316,7 @@ defop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
     kernel=limited("nextafter_cpu", FLOATS, ufunc("nextafter")), promote="common", inplace=True,
     vjp=dict(self=lambda grad, self, other: where(self.ne(other), grad, 0), other=lambda grad, self, other: zeros(grad)),
-    jvp="elementwise", batch=families.pointwise,
+    jvp="elementwise", batch=families.pointwise, masked="binary",
 )
 
 
@@ -330,7 +333,7 @@ defop(
              other=lambda grad, self, other: grad * -self * atan2_share(self, other)),
     jvp=lambda self_p, self_t, other_p, other_t:
         (other_p * self_t - self_p * other_t) / (self_p.square() + other_p.square()), batch=families.pointwise,
-    lower="atan2(self, other)",
+    lower="atan2(self, other)", masked="binary",
 )
 defop(
     "hypot(Tensor self, Tensor other) -> Tensor",
@@ -410,6 +413,7 @@ defop(
              other=lambda grad, self, other: grad / conj(plus((self - other).exp(), 1))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, mixes=False,
     lower="self if self == other and abs(self) == inf else maximum(self, other) + log1p(exp(-abs(self - other)))",
+    masked="binary",
 )
 defop(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
@@ -418,7 +422,7 @@ defop(
              other=lambda grad, self, other: grad / plus(late.pow(2, self - other), 1)),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True,
     lower="self if self == other and abs(self) == inf else maximum(self, other) + "
-          "log1p(exp2(-abs(self - other))) * 1.4426950408889634",
+          "log1p(exp2(-abs(self - other))) * 1.4426950408889634", masked="binary",
 )
 
 

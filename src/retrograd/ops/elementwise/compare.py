@@ -30,15 +30,16 @@ def comparing_number(name: str, function: str) -> Any:
     return lambda xp, self, other: compare(xp, self, number_like(xp, self, other))
 
 
-for symbol, function, long_name, sign in (("eq", "equal", "eq", "=="), ("ne", "not_equal", "not_equal", "!="),
-                                          ("lt", "less", "less", "<"), ("le", "less_equal", "less_equal", "<="),
-                                          ("gt", "greater", "greater", ">"), ("ge", "greater_equal", "greater_equal", ">=")):
+for symbol, function, long_name, sign, node in (
+        ("eq", "equal", "eq", "==", "Equal"), ("ne", "not_equal", "not_equal", "!=", "Not Equal"),
+        ("lt", "less", "less", "<", "Less"), ("le", "less_equal", "less_equal", "<=", "Not Greater"),
+        ("gt", "greater", "greater", ">", "Greater"), ("ge", "greater_equal", "greater_equal", ">=", "Not Less")):
     simple = symbol in ("eq", "ne")
     traits = ("chalf",) if simple else ()            # the one comparison of complex numbers
     defop(
         f"{symbol}.Tensor(Tensor self, Tensor other) -> Tensor",
         kernel=comparing(symbol, function), fast=function if simple else None, batch=families.pointwise, promote="compare",
-        traits=traits, lower=f"self {sign} other",
+        traits=traits, lower=f"self {sign} other", onnx=node, masked="binary",
     )
     defop(
         f"{symbol}.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -133,11 +134,11 @@ def logical(name: str) -> Any:
     return lambda xp, self, other: getattr(xp, name)(xp.not_equal(self, 0), xp.not_equal(other, 0))
 
 
-for name, sign in (("logical_and", "&"), ("logical_or", "|"), ("logical_xor", "^")):
+for name, sign, node in (("logical_and", "&", "And"), ("logical_or", "|", "Or"), ("logical_xor", "^", "Xor")):
     defop(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         kernel=logical(name), batch=families.pointwise, promote="compare", inplace=True,
-        lower=f"(self != 0) {sign} (other != 0)", traits=("takes_leaves",),
+        lower=f"(self != 0) {sign} (other != 0)", traits=("takes_leaves",), onnx=node,
     )
 defop(
     "logical_not(Tensor self) -> Tensor",
@@ -160,17 +161,18 @@ def shifted(name: str, function: str) -> Any:
     return kernel
 
 
-def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> None:
+def bit_rows(name: str, kernel: Any, scalar: str, lower: str, onnx: str | None = None) -> None:
     columns = dict(batch=families.pointwise, promote="common", lower=lower, traits=("out_untracked",))
-    defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
+    defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns, masked="binary",
+          onnx=onnx)
     defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),
           out="aten", kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
     defop(f"{name}.{scalar}(Tensor self, Scalar other) -> Tensor", scalars=("other",), inplace=True,
           kernel=lambda xp, self, other: kernel(xp, self, number_like(xp, self, other)), **columns)
 
 
-for name, sign in (("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^")):
-    bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar", f"self {sign} other")
+for name, sign, node in (("bitwise_and", "&", "And"), ("bitwise_or", "|", "Or"), ("bitwise_xor", "^", "Xor")):
+    bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar", f"self {sign} other", onnx=node)
 INSIDE = "other >= 0 and other < 64"        # the width in which loops compute; narrower results are truncated
 bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar", f"self << other if {INSIDE} else 0")
 bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar",
@@ -179,5 +181,5 @@ defop(
     "bitwise_not(Tensor self) -> Tensor",
     out="found",
     kernel=limited("bitwise_not_cpu", "biu", ufunc("bitwise_not")), batch=families.pointwise, inplace=True,
-    lower="~self", traits=("out_untracked",),
+    lower="~self", traits=("out_untracked",), masked="unary",
 )

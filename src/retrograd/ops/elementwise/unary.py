@@ -34,27 +34,33 @@ FLOATS = "fV"
 
 def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any) -> Any:
     """Declare a function of one real or complex number; integers become floats."""
+    usual = dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", masked="unary")
     return defop(f"{name}(Tensor self) -> Tensor", kernel=kernel, vjp=dict(self=rule), lower=lower or None,
-                 **{**dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace="function"), **columns})
+                 **{**usual, **columns})
 
 
 # ---- trigonometric and hyperbolic functions
 function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",),
-         series=("partner", "cos", 1, -1))
-function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)", series=("partner", "sin", -1, 1))
+         series=("partner", "cos", 1, -1), foreach=True, onnx="Sin")
+function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)", series=("partner", "sin", -1, 1),
+         foreach=True, onnx="Cos")
 function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",),
-         series=("slope", 1, 0, 1))
-function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)", traits=("keeps_zero",))
-function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)")
-function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)", traits=("keeps_zero",))
+         series=("slope", 1, 0, 1), foreach=True, onnx="Tan")
+function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)", traits=("keeps_zero",),
+         foreach=True, onnx="Asin")
+function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)",
+         foreach=True, onnx="Acos")
+function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)", traits=("keeps_zero",),
+         foreach=True, onnx="Atan")
 function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)", traits=("keeps_zero",),
-         series=("partner", "cosh", 1, 1))
-function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)", series=("partner", "sinh", 1, 1))
+         series=("partner", "cosh", 1, 1), foreach=True, onnx="Sinh")
+function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)", series=("partner", "sinh", 1, 1),
+         foreach=True, onnx="Cosh")
 function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None,
-         traits=("keeps_zero",))
-function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None)
+         traits=("keeps_zero",), onnx="Asinh")
+function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None, onnx="Acosh")
 function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh(self)", inplace=None,
-         traits=("keeps_zero",))
+         traits=("keeps_zero",), onnx="Atanh")
 
 
 def acosh_rule(grad: Any, self: Any) -> Any:
@@ -91,16 +97,16 @@ def log1p_kernel(xp: Any, self: Any) -> Any:
     return made
 
 
-function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)", series=("slope", 0, 1))
+function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)", series=("slope", 0, 1), foreach=True, onnx="Exp")
 function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)",
          series=("slope", 0, math.log(2)))
 function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)", traits=("keeps_zero",),
-         series=("slope", 1, 1))
-function("log", "log", lambda grad, self: grad / conj(self), "log(self)", series="log")
-function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)")
-function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)")
+         series=("slope", 1, 1), foreach=True)
+function("log", "log", lambda grad, self: grad / conj(self), "log(self)", series="log", foreach=True, onnx="Log")
+function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)", foreach=True)
+function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)", foreach=True)
 function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0",
-         traits=("keeps_zero",), series=("log", 1))
+         traits=("keeps_zero",), series=("log", 1), foreach=True)
 
 
 # ---- logit: the inverse of sigmoid
@@ -157,7 +163,7 @@ defop(
     kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
     inplace="function",
     lower={"eps=None": "log(self / (1 - self))",
-           "": "a = self if eps < 0 else minimum(maximum(self, eps), 1 - eps); log(a / (1 - a))"},
+           "": "a = self if eps < 0 else minimum(maximum(self, eps), 1 - eps); log(a / (1 - a))"}, masked="unary",
 )
 
 
@@ -225,17 +231,18 @@ def i1_rule(grad: Any, self: Any, result: Any) -> Any:
 
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf(self)",
-         widen=True, traits=("keeps_zero",))
+         widen=True, traits=("keeps_zero",), foreach=True, onnx="Erf")
 function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
-         widen=True)
+         widen=True, foreach=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
          lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, "erfinv(self)", widen=True,
          inplace=True, traits=("keeps_zero",))
-function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True)
+function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True,
+         foreach=True)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True,
          inplace=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), I0, widen=True)
-i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, I1, widen=True, inplace=None, variants="")
+i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, I1, widen=True, inplace=None, variants="", masked=None)
 TRIGAMMA = ("s = sin(self * 3.141592653589793); a = 1 - self if self < 0.5 else self; b = a + 1; c = a + 2; d = a + 3; "
             "e = a + 4; f = a + 5; x = a + 6; i = 1 / (x * x); "
             "r = 1 / (a * a) + 1 / (b * b) + 1 / (c * c) + 1 / (d * d) + 1 / (e * e) + 1 / (f * f) "
@@ -307,6 +314,7 @@ defop(
     "angle(Tensor self) -> Tensor",
     kernel=angle_kernel, vjp=dict(self=angle_rule), jvp=angle_tangent, batch=families.pointwise, promote="float",
     elementwise=False, lower="self if self != self else 3.141592653589793 if self < 0 else 0", pattern="elements",
+    masked="unary",
 )
 
 
@@ -330,11 +338,12 @@ def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
 
 
 steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace="function", out="found",
-             pattern="constant", traits=("keeps_zero",))
-for name in ("floor", "ceil", "trunc"):
+             pattern="constant", traits=("keeps_zero",), masked="unary")
+for name, node in (("floor", "Floor"), ("ceil", "Ceil"), ("trunc", None)):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
-          lower=f"{name}(self)", **steps)
-defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint(self)", **steps)
+          lower=f"{name}(self)", **steps, foreach=True, onnx=node)
+defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint(self)", **steps,
+      foreach=True, onnx="Round")
 defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_decimals_kernel, widen=True, node="RoundBackward1",
       lower={"decimals=0": "rint(self)"}, **steps)
 defop(
@@ -342,7 +351,7 @@ defop(
     out="found",
     kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
     jvp="elementwise", batch=families.pointwise, inplace="function", widen=True,
-    lower="self - trunc(self)", traits=("keeps_zero",),
+    lower="self - trunc(self)", traits=("keeps_zero",), foreach=True, masked="unary",
 )
 alias_rows("fix", "trunc", "(Tensor self)", inplace="function")
 
@@ -371,6 +380,7 @@ defop(
            "posinf=None, neginf=None":
                "nan if self != self else largest if self == inf else -largest if self == -inf else self",
            "": "nan if self != self else posinf if self == inf else neginf if self == -inf else self"}, traits=("keeps_zero",),
+    masked="unary",
 )
 
 
@@ -388,9 +398,9 @@ def infinite(sign: int) -> Any:
 
 tests = dict(batch=families.pointwise)
 defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self",
-      traits=("keeps_zero", "chalf"))
+      traits=("keeps_zero", "chalf"), onnx="IsNaN", masked="unary")
 defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf",
-      traits=("keeps_zero", "chalf"))
+      traits=("keeps_zero", "chalf"), onnx="IsInf")
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf",
       traits=("chalf",))
 defop("isreal(Tensor self) -> Tensor", out=False, composite=True,

@@ -246,7 +246,7 @@ index = defop(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     kernel=index_kernel,
     vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method", pattern="moves",
-    traits=("chalf",),
+    traits=("chalf",), masked="passthrough",
 )
 def only_positions(self: Any, indices: Any) -> None:
     for index in indices:

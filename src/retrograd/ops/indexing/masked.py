@@ -70,7 +70,7 @@ def broadcast_steps(array: Any, shape: Any) -> list[int]:
 
 where_condition = defop(
     "where(Tensor condition) -> Tensor[]",
-    kernel=lambda condition: nonzero_tuple(condition), composite=True, pattern="moves",
+    kernel=lambda condition: nonzero_tuple(condition), composite=True, pattern="moves", masked="where",
 )
 where = defop(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
@@ -229,7 +229,7 @@ masked_fill_tensor = defop(
              value=lambda grad, mask: late.where(mask, grad, 0).sum()),
     jvp=lambda self_t, value_t, mask: self_t.masked_fill(mask, value_t),
     batch=fill_tensor_batch, inplace=fill_tensor_in_place, node="MaskedFillBackward1", out=False, pattern="moves",
-    traits=("chalf",),
+    traits=("chalf",), masked="fill",
 )
 masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",

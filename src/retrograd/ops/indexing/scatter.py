@@ -157,7 +157,7 @@ gather = defop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=gather_kernel,
     vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, pattern="moves", lower="@native.gather",
-    traits=("guarded", "out_apart", "out_first", "out_after_dim"),
+    traits=("guarded", "out_apart", "out_first", "out_after_dim"), masked="passthrough",
 )
 
 
@@ -491,6 +491,7 @@ index_select = defop(
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
     vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, traits=("out_apart", "chalf"), pattern="moves",
+    masked="passthrough",
 )
 
 

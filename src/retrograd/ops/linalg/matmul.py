@@ -447,7 +447,7 @@ mm = defop(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     kernel=mm_kernel, fast=fast_mm,
     vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
-    jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1),
+    jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
 )
 
 
@@ -474,7 +474,7 @@ bmm = defop(
     kernel=bmm_kernel, fast=fast_bmm,
     vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
-    jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1),
+    jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
 )
 ADDMM = dict(
     self=lambda grad, beta: times(grad, beta),
@@ -497,7 +497,7 @@ addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
     batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
-    pattern=("product", 1, 2), series=("affine", "mm"),
+    pattern=("product", 1, 2), series=("affine", "mm"), flops=("product", 1),
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
@@ -556,7 +556,7 @@ baddbmm = defop(
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
-    autocast="lower", pattern=("product", 1, 2), series=("affine", "bmm"), lower="@native.baddbmm",
+    autocast="lower", pattern=("product", 1, 2), series=("affine", "bmm"), lower="@native.baddbmm", flops=("product", 1),
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",

@@ -141,23 +141,7 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
                       out=False, variants="function", functional=row(name, overload or "default")))
 
 
-# ---- functions of one tensor
-UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log",
-         "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
-         "tanh", "trunc")
-
-
-def unary(name: str, node: str) -> Any:
-    def compute(self: Any) -> Any:
-        check_lists(self)
-        return map_each(item(row(name, "default"), node), [self], ())
-    return one_by_one(compute, lambda: item(row(name, "default"), node), 1)
-
-
-for name in UNARY:
-    listed(f"_foreach_{name}(Tensor[] self) -> Tensor[]",
-           unary(name, f"Foreach{'Log1P' if name == 'log1p' else camel(name)}Backward0"))
-    in_place(f"_foreach_{name}", "", "", name + "_")
+# ---- functions of one tensor (most of them are in foreach_unary.py)
 listed("_foreach_zero(Tensor[] self) -> Tensor[]", lambda self: [late.zeros_like(t) for t in self], "")
 in_place("_foreach_zero", "", "", "zero_")
 

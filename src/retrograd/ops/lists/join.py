@@ -136,7 +136,7 @@ cat = defop(
     out="cat",
     kernel=cat_kernel, promote="common", check=proven(refuse_none),
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
-    pattern="moves", traits=("out_first", "out_after_dim", "chalf"),
+    pattern="moves", traits=("out_first", "out_after_dim", "chalf"), masked="passthrough",
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
@@ -181,7 +181,7 @@ stack = defop(
     kernel=stack_kernel, promote="common", check=proven(refuse_empty_stack),
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack", autocast="widest",
     pattern="moves",
-    traits=("chalf",),
+    traits=("chalf",), masked="passthrough",
 )
 
 
@@ -340,7 +340,7 @@ repeat = defop(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     kernel=repeat_kernel, vjp=dict(self=repeat_rule), jvp="linear", batch=batch_repeat, variants="method", pattern="moves",
     lower="@native.repeat",
-    traits=("chalf",),
+    traits=("chalf",), masked="passthrough",
 )
 defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False, lower="@native.tile",
       kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]))
@@ -426,7 +426,7 @@ flip = defop(
     out="aten",
     kernel=flip_kernel, lower="@flip",
     vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims", strict=True), pattern="moves",
-    traits=("chalf",),
+    traits=("chalf",), masked="passthrough",
 )
 
 
@@ -485,7 +485,7 @@ roll = defop(
     kernel=roll_kernel, lower="@roll",
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
     jvp="linear", batch=batch_roll, pattern="moves",
-    traits=("chalf",),
+    traits=("chalf",), masked="passthrough",
 )
 
 

@@ -157,16 +157,18 @@ clone = defop(
     out="aten",
     kernel=clone_kernel,
     vjp=dict(self=lambda grad: grad), jvp="linear", batch=clone_examples, lower="@clone", pattern="elements",
-    traits=("chalf",),
+    traits=("chalf",), onnx="Identity", masked="same mask",
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...],
     vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@alias", variants="",
+    onnx="Identity", masked="passthrough", inverse="same",
 )
 detach = defop(
     "detach(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, lower="@alias", variants="",
+    onnx="Identity", masked="same mask", inverse="same",
 )
 install_detach(detach)
 
@@ -179,7 +181,7 @@ def only_value(self: Any) -> Any:
 
 local_scalar_dense = defop(     # the op that dispatch modes see for `item`
     "_local_scalar_dense(Tensor self) -> Scalar", kernel=only_value, composite=True, variants="", out=False,
-    traits=("reads_values",),
+    traits=("reads_values",), masked="scalar",
 )
 to_copy = defop(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
@@ -188,7 +190,7 @@ to_copy = defop(
         copied(self, dtype, format_strides(self, memory_format)),
     vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
     jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function", pattern="elements",
-    traits=("casts", "chalf"), lower="@to_copy",
+    traits=("casts", "chalf"), lower="@to_copy", masked="same mask", nested="parts",
 )
 
 
@@ -296,7 +298,7 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
-    lower="@copy_", traits=("guarded", "casts", "chalf"),
+    lower="@copy_", traits=("guarded", "casts", "chalf"), masked="copy", nested="parts",
 )
 
 

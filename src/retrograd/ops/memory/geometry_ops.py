@@ -51,8 +51,9 @@ def is_dense(t: Any) -> bool:
 
 
 # ---- data from outside
-defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False)
-lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False)
+defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False, onnx="Identity")
+lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False,
+                   onnx="Identity")
 
 
 def lifted(t: Any) -> Any:

@@ -80,7 +80,7 @@ fill_tensor_ = defop(
     kernel=write_tensor,
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
     jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False,
-    traits=("chalf",),
+    traits=("chalf",), nested="parts",
 )
 fill_scalar_ = defop(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
@@ -108,7 +108,7 @@ zero_ = defop(
     kernel=write_zero,
     vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0",
     lower="@zero_", out=False,
-    traits=("chalf",),
+    traits=("chalf",), nested="parts",
 )
 
 

@@ -74,13 +74,13 @@ sigmoid_op = defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="sigmoid(self)",
-    series=("slope", 0, 1, -1),
+    series=("slope", 0, 1, -1), foreach=True, onnx="Sigmoid", masked="unary",
 )
 defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="tanh(self)",
-    traits=("keeps_zero",), series=("slope", 1, 0, -1),
+    traits=("keeps_zero",), series=("slope", 1, 0, -1), foreach=True, onnx="Tanh", masked="unary",
 )
 
 
@@ -148,7 +148,7 @@ relu = defop(
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=relu_gradient),
     jvp="elementwise", batch=families.pointwise, inplace="function", out=False,
-    fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear", "keeps_zero"),
+    fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear", "keeps_zero"), onnx="Relu",
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(

@@ -542,7 +542,8 @@ for rank in (1, 2, 3):
     head = f"conv{rank}d%s(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{rank}] stride=1, %s, "
     tail = f"SymInt[{rank}] dilation=1, SymInt groups=1) -> Tensor"
     columns_of: Any = dict(composite=True, variants="function", out=False, autocast="lower", lower=f"@native.conv{rank}d")
-    defop(head % ("", f"SymInt[{rank}] padding=0") + tail, kernel=plain(rank), **columns_of)
+    defop(head % ("", f"SymInt[{rank}] padding=0") + tail, kernel=plain(rank), **columns_of,
+          flops="convolution" if rank == 2 else None)
     defop(head % (".padding", 'str padding="valid"') + tail, kernel=by_name(rank), **columns_of)
     defop(f"conv_transpose{rank}d{'.input' if rank > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, "
           f"SymInt[{rank}] stride=1, SymInt[{rank}] padding=0, SymInt[{rank}] output_padding=0, SymInt groups=1, "

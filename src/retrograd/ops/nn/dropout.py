@@ -49,7 +49,8 @@ for name, feature, alpha in (("dropout", False, False), ("feature_dropout", True
                              ("feature_alpha_dropout", True, True)):
     defop(f"{name}(Tensor input, float p, bool train) -> Tensor",
           kernel=lambda input, p, train, feature=feature, alpha=alpha: dropped(input, p, train, False, feature, alpha),
-          composite=True, variants="function", out=False, traits=("random",))
+          composite=True, variants="function", out=False, traits=("random",),
+          onnx=None if feature or alpha else "Identity")
     defop(f"{name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
           kernel=lambda self, p, train, feature=feature, alpha=alpha: dropped(self, p, train, True, feature, alpha),
           composite=True, variants="function", out=False, traits=("random",))
@@ -79,7 +80,7 @@ native_dropout = defop(
     kernel=native_dropout_kernel,
     vjp=dict(input=lambda grad, result1, p, train: grad * result1 * scale_of(p, train)),
     jvp=lambda input_t, result1, p, train: (input_t * result1 * scale_of(p, train), late.zeros_like(result1)),
-    batch=families.loop, variants="function", out=False, real_only=True, traits=("random",), pattern="elements",
+    batch=families.loop, variants="function", out=False, real_only=True, traits=("random",), pattern="elements", nested="parts",
 )
 native_dropout_backward = defop(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",

@@ -107,7 +107,7 @@ softmax_backward_data = backward_op(
          output=lambda grad, grad_output, output, dim:
              softmax_double_backward(grad.to(output.dtype), grad_output, output, dim)),
     jvp=softmax_backward_tangent, **along_columns,
-    lower="grad_output, output -> z | z = output * (grad_output - sum(grad_output * output))")
+    lower="grad_output, output -> z | z = output * (grad_output - sum(grad_output * output))", masked="softmax backward")
 log_softmax_backward_data = backward_op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
@@ -121,7 +121,7 @@ softmax = defop(
              call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
     real_only=True,
-    lower="self -> z | e = exp(self - max(self)); z = e / sum(e)", series="softmax",
+    lower="self -> z | e = exp(self - max(self)); z = e / sum(e)", series="softmax", masked="softmax",
 )
 def safe_softmax_kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
     """Softmax with zeros in rows that are -inf everywhere."""

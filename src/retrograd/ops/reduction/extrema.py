@@ -137,7 +137,7 @@ amax = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="max(self)", pattern="dims", traits=("out_first",),
+    lower="max(self)", pattern="dims", traits=("out_first",), masked="reduction",
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -145,7 +145,7 @@ amin = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="min(self)", pattern="dims", traits=("out_first",),
+    lower="min(self)", pattern="dims", traits=("out_first",), masked="reduction",
 )
 
 
@@ -220,9 +220,9 @@ def position_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 argmax = defop("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmax"),
-               batch=position_batch, widen=True, lower="@native.argmax")
+               batch=position_batch, widen=True, lower="@native.argmax", masked="reduction")
 argmin = defop("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmin"),
-               batch=position_batch, widen=True, lower="@native.argmin")
+               batch=position_batch, widen=True, lower="@native.argmin", masked="reduction")
 
 
 # ---- median, mode, k-th value

@@ -93,7 +93,7 @@ sum_dims = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
     lower="sum(self)", pattern="dims",
-    out_form="IntList_out",
+    out_form="IntList_out", masked="reduction",
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -165,7 +165,7 @@ mean_dims = defop(
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="MeanBackward1",
     lower="mean(self)", pattern="dims",
-    out_form="out",
+    out_form="out", masked="reduction",
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -254,7 +254,7 @@ prod_dim = defop(
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
     lower="prod(self)", autocast="float32", pattern="dims",
-    out_form="int_out",
+    out_form="int_out", masked="reduction",
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -300,7 +300,7 @@ any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> 
                  batch=logical_batch, lower="any(self)", traits=("out_first", "chalf"))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
-    lower="all(self)", traits=("out_first", "chalf"), out_form="out")
+    lower="all(self)", traits=("out_first", "chalf"), out_form="out", masked="reduction")
 all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim), lower="all(self)", traits=("out_first", "chalf"), out_form="all_out")
@@ -434,7 +434,8 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
           kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]), out_form="out")
     op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean), lower=f"@{name}",
-               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean, pattern="dims")
+               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean, pattern="dims",
+               masked=None if with_mean else "reduction")
     defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
           kernel=lambda self, unbiased: call(op, [self, None, 1 if unbiased else 0, False]))
     return op
@@ -588,7 +589,7 @@ norm_dims = defop(
     variants="",
     lower=NORMS, pattern="dims",
     traits=("chalf",),
-    out_form="out",
+    out_form="out", masked="reduction",
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",

@@ -19,7 +19,6 @@ FUNCTIONS = """
         bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)
     to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False,
         MemoryFormat? memory_format=None) -> Tensor(a)
-    contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)
     conj(Tensor(a) self) -> Tensor(a)
     real(Tensor(a) self) -> Tensor(a)
     imag(Tensor(a) self) -> Tensor(a)
@@ -121,13 +120,19 @@ def spreader(name: str) -> Any:
     return kernel
 
 
-def declare(schema: str, kernel: Any) -> Any:
-    return defop(schema, kernel=kernel, composite=True, variants="", out=False)
+def declare(schema: str, kernel: Any, **columns: Any) -> Any:
+    return defop(schema, kernel=kernel, composite=True, variants="", out=False, **columns)
+
+
+def declare_caller(schema: str, **columns: Any) -> None:
+    op: list[Any] = []
+    op.append(declare(schema, caller(schema.partition("(")[0].partition(".")[0], op), **columns))
 
 
 for text in FUNCTIONS.replace("\n        ", " ").strip().splitlines():
-    op: list[Any] = []
-    op.append(declare(text.strip(), caller(text.strip().partition("(")[0].partition(".")[0], op)))
+    declare_caller(text.strip())
+declare_caller("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", onnx="Identity",
+               masked="same mask")
 for text in SPREAD.strip().splitlines():
     declare(text.strip(), spreader(text.strip().partition("(")[0]))
 for text, attribute in ATTRIBUTES.items():

@@ -77,13 +77,13 @@ def refuse_conj(self: Any) -> None:
 view_as_real = defop(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: late.view_as_complex(grad.contiguous())),
-    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False, traits=("pairs",),
+    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False, traits=("pairs",), inverse="real",
 )
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
     kernel=complex_pairs, vjp=dict(self=lambda grad: late.view_as_real(grad.contiguous().resolve_conj())),
     jvp="linear", batch=batch_contiguous, variants="function", lower="@view_as_complex", out=False, autocast="float32",
-    traits=("pairs",),
+    traits=("pairs",), inverse="complex",
 )
 
 
@@ -92,11 +92,13 @@ lazy_conj = defop(
     "_conj(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_CONJ,
     vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
+    inverse="itself",
 )
 neg_view = defop(
     "_neg_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_NEG,
     vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
+    inverse="itself",
 )
 
 
@@ -148,7 +150,8 @@ physical_inplace = defop(
     traits=("chalf",))
 defop("conj_physical(Tensor self) -> Tensor",
       out="found", composite=True,
-      kernel=lambda self: call(physical, [self]) if is_complex_type(self.array.dtype) else self, traits=("out_untracked",))
+      kernel=lambda self: call(physical, [self]) if is_complex_type(self.array.dtype) else self, traits=("out_untracked",),
+      masked="unary")
 
 
 # ---- parts

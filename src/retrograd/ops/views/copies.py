@@ -46,7 +46,8 @@ def add_copy(op: OpDef) -> None:
     kernel = copying(reshaped) if op is shape.view else copying(op.kernel, op)
     defop(text, kernel=kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
           variants="function", pattern=None if name.startswith("view_as") else "moves", traits=("view_copy",),
-          elementwise=False, real_only=name in ("select", "slice", "view_as_complex") or op.real_only)
+          elementwise=False, real_only=name in ("select", "slice", "view_as_complex") or op.real_only,
+          onnx=op.facts.get("onnx"))
 
 
 for view_op in (

@@ -121,13 +121,13 @@ def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 view_as_dtype = defop(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-    kernel=view_dtype, batch=batch_contiguous, variants="method", out=False,
+    kernel=view_dtype, batch=batch_contiguous, variants="method", out=False, masked="passthrough", inverse="view",
 )
 view = defop(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
-    jvp="linear", batch=batch_sizes, variants="method", lower="@view", out=False,
+    jvp="linear", batch=batch_sizes, variants="method", lower="@view", out=False, series="reshape",
 )
 unsafe_view = defop(
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
@@ -135,6 +135,7 @@ unsafe_view = defop(
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_unsafe_view, variants="",
     meta=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)), pattern="moves",
+    series="reshape", masked="passthrough",
 )
 reshape_alias = defop(
     "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
@@ -142,7 +143,7 @@ reshape_alias = defop(
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=lambda op, args, dims, size: (move_to_front(args[0], dims[0]).reshape((size, *args[1])), 0),
     variants="function",
-    traits=("chalf",),
+    traits=("chalf",), series="reshape", masked="passthrough", inverse="reshape",
 )
 reshape_copy = defop(
     "_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
@@ -229,7 +230,7 @@ expand = defop(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     kernel=lambda xp, self, size, implicit: geometry.expanded(self, size),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.sum_to_size(self_sym_sizes) if self_sym_sizes else grad.sum()),
-    jvp="linear", batch=batch_expand, variants="method", lower="@expand", out=False,
+    jvp="linear", batch=batch_expand, variants="method", lower="@expand", out=False, masked="passthrough", inverse="expand",
 )
 defop("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: call(expand, [self, other.array.shape, False]))
@@ -355,7 +356,7 @@ t = defop(
     "t(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: geometry.permuted(self, (1, 0)) if self.ndim == 2 else checked_t(self),
     vjp=dict(self=lambda grad: transpose_matrix(grad)),
-    jvp="linear", batch=batch_t, lower="@t", out=False,
+    jvp="linear", batch=batch_t, lower="@t", out=False, masked="passthrough", inverse="itself",
 )
 
 
@@ -376,7 +377,7 @@ transpose = defop(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     kernel=lambda xp, self, dim0, dim1: transposed(self, dim0, dim1),
     vjp=dict(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1)),
-    jvp="linear", batch=batch_transpose, lower="@transpose", out=False,
+    jvp="linear", batch=batch_transpose, lower="@transpose", out=False, masked="passthrough", inverse="itself",
 )
 
 
@@ -411,7 +412,7 @@ permute = defop(
     "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
     kernel=permute_kernel,
     vjp=dict(self=lambda grad, dims: grad.permute(inverse_order(dims))),
-    jvp="linear", batch=batch_permute, lower="@permute", out=False,
+    jvp="linear", batch=batch_permute, lower="@permute", out=False, masked="passthrough", inverse="permute",
 )
 
 
@@ -545,6 +546,7 @@ squeeze = defop(
     kernel=lambda xp, self: squeezed(self, range(self.ndim)),
     vjp=dict(self=lambda grad, self_sym_sizes: unsqueeze_to(grad, self_sym_sizes)),
     jvp="linear", batch=batch_squeeze, node="SqueezeBackward0", lower="@squeeze", out=False,
+    masked="passthrough", inverse="squeeze",
 )
 squeeze_dim = defop(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
@@ -562,7 +564,7 @@ unsqueeze = defop(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     kernel=lambda xp, self, dim: geometry.with_dim(self, wrap_dim(dim, self.ndim + 1)),
     vjp=dict(self=lambda grad, dim: grad.squeeze(dim)),
-    jvp="linear", batch=batch_unsqueeze, lower="@unsqueeze", out=False,
+    jvp="linear", batch=batch_unsqueeze, lower="@unsqueeze", out=False, masked="passthrough", inverse="unsqueeze",
 )
 
 

@@ -67,7 +67,7 @@ select = defop(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     kernel=select_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, index: call(select_backward, [grad, self_sym_sizes, dim, index])),
-    jvp="linear", batch=shift_dims("dim", strict=True), lower="@select", out=False,
+    jvp="linear", batch=shift_dims("dim", strict=True), lower="@select", out=False, masked="passthrough",
 )
 select_backward = defop(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -76,7 +76,7 @@ select_backward = defop(
     vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)),
     jvp="linear", batch=batch_into("dim"), node="SelectBackwardBackward0", variants="", pattern="moves",
     traits=("chalf",),
-    out_form="out",
+    out_form="out", masked="passthrough",
 )
 
 
@@ -100,6 +100,7 @@ slice_ = defop(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     kernel=slice_kernel,
     vjp=dict(self=slice_rule), jvp="linear", batch=shift_dims("dim"), variants="", lower="@slice", out=False,
+    masked="passthrough",
 )
 slice_backward = defop(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
@@ -109,7 +110,7 @@ slice_backward = defop(
     vjp=dict(grad_output=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp="linear", batch=batch_into("dim"), node="SliceBackwardBackward0", variants="", pattern="moves",
     traits=("chalf",),
-    out_form="out",
+    out_form="out", masked="passthrough",
 )
 
 
@@ -180,7 +181,7 @@ diagonal = defop(
     kernel=diagonal_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, offset, dim1, dim2:
              call(diagonal_backward, [grad, self_sym_sizes, offset, dim1, dim2])),
-    jvp="linear", batch=shift_dims("dim1", "dim2"), lower="@diagonal", out=False,
+    jvp="linear", batch=shift_dims("dim1", "dim2"), lower="@diagonal", out=False, masked="passthrough",
 )
 diagonal_backward = defop(
     "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
@@ -272,7 +273,7 @@ unfold = defop(
     kernel=unfold_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dimension, size, step:
              call(unfold_backward, [grad, self_sym_sizes, dimension, size, step])),
-    jvp="linear", batch=batch_unfold, variants="method", lower="@unfold", out=False,
+    jvp="linear", batch=batch_unfold, variants="method", lower="@unfold", out=False, masked="passthrough", inverse="unfold",
 )
 unfold_backward = defop(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
@@ -281,7 +282,7 @@ unfold_backward = defop(
     jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="",
     pattern=("scatter", 0, "unfold", (2, 3, 4), 1),
     traits=("chalf",),
-    out_form="out",
+    out_form="out", masked="passthrough",
 )
 
 
@@ -307,7 +308,7 @@ def unbind_rule(grads: Any, dim: int) -> Any:
 unbind = defop(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim", strict=True),
-    lower="@unbind", out=False,
+    lower="@unbind", out=False, masked="passthrough", inverse="unbind",
 )
 
 
@@ -370,12 +371,12 @@ def split_with_sizes_rule(grads: Any, self_sym_sizes: Any, split_sizes: Any, dim
 split_tensor = defop(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim", strict=True), variants="",
-    lower="@split", out=False,
+    lower="@split", out=False, masked="passthrough", inverse="split",
 )
 split_with_sizes = defop(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim", strict=True),
-    lower="@split_with_sizes", out=False,
+    lower="@split_with_sizes", out=False, masked="passthrough", inverse="split",
 )
 split_sizes = defop(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", composite=True, variants="", out=False,
