@@ -340,6 +340,8 @@ def few_steps(xp: Any, x: Any, degree: Any, first: Any, step: Any, plain: str) -
         before, last = last, step(x, k - 1, last, before)
         if k >= lowest:
             result = last if k == lowest else xp.where(degree == k, last, result)
+    if result is x:                # the first polynomial may be its argument
+        return x.copy()
     return result if type(result) is np.ndarray else xp.asarray(result, x.dtype)
 
 
