@@ -291,6 +291,64 @@ def test_miss_names_the_first_node_that_differs() -> None:
     assert str(compiled_autograd.last_miss()).startswith("Cache miss due to new autograd node: SinBackward0 (NodeCall 2)")
 
 
+def test_miss_follows_the_order_of_the_logs() -> None:
+    model, x = mlp(), torch.randn(2, 4)
+    with compiled_autograd.enable(as_it_is):
+        for _ in range(2):
+            model(x).sum().backward()
+    assert str(compiled_autograd.last_miss()).startswith(      # the last layer's weight, which has a gradient now
+        "Cache miss due to new autograd node: torch::autograd::AccumulateGrad (NodeCall 5)")
+
+
+def test_miss_counts_the_sizes_that_may_change() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    misses = []
+    with compiled_autograd.enable(as_it_is, dynamic=False):
+        for n in (10, 11, 12):
+            model(torch.randn(n, 4)).sum().backward()
+            model.zero_grad()
+            misses.append(str(compiled_autograd.last_miss()))
+    assert misses[1] == misses[2] == (
+        "Cache miss due to 4 changed tensor shapes (total of 4): sizes[0], sizes[1], sizes[2], sizes[3]")
+
+
+def segments_of(program: Any) -> list[list[str]]:
+    """The ops of each graph that a backend gets for the pass of `program`."""
+    graphs: list[list[str]] = []
+
+    def backend(module: Any, examples: Any) -> Any:
+        graphs.append([str(node.target) for node in module.graph.nodes if node.op == "call_function"
+                       and "getitem" not in str(node.target)])
+        return module.forward
+    with compiled_autograd.enable(lambda module: torch.compile(module, backend=backend, dynamic=True)):
+        program()
+    return graphs
+
+
+def test_graph_ends_with_a_hook_that_breaks_it() -> None:
+    def double(grad: Any) -> Any:
+        print("", end="")
+        return grad * 2
+
+    def program() -> None:
+        y = torch.ones(3, requires_grad=True).sin()
+        y.register_hook(double)
+        y.sum().backward()
+    first, second, third = segments_of(program)
+    assert len(second) == 1 and "mul" in second[0]
+    assert any(["cos" in name for name in third])
+
+
+def test_unpacking_for_a_formula_adds_no_op() -> None:
+    def program() -> None:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach() * 2, lambda t: t / 2):
+            y = torch.ones(3, requires_grad=True).sin().sum()
+        y.backward()
+    names = [name for graph in segments_of(program) for name in graph]
+    before = names[:["cos" in name for name in names].index(True)]
+    assert not any(["detach" in name for name in before])
+
+
 def test_log_has_misses_and_graphs(caplog: Any) -> None:
     set_logs(compiled_autograd_verbose=True)
     try:

@@ -68,6 +68,7 @@ class State:
         self.running: int | None = None           # the thread that runs a compiled pass
         self.lock = threading.RLock()             # held by the thread that captures or runs a pass
         self.roots: dict[Any, Step] = {}
+        self.numbered: dict[Any, Step] = {}       # the same passes in the order of PyTorch's logs, for messages
         self.verbose = False
         self.last_miss: str | None = None
         self.fuses = False                        # the next pass belongs to a function whose ops were fused
@@ -180,7 +181,7 @@ def reset() -> None:
     set_compiler(None, False)
     compiled_autograd_enabled = False
     ours.depth = 0
-    ours.roots = {}
+    ours.roots, ours.numbered = {}, {}
     COMPILE_COUNTER = itertools.count()
     ours.verbose = False
     ours.last_miss = None
@@ -242,19 +243,15 @@ def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
 
 def find(collector: Collector) -> Entry:
     """The compiled pass for the collected nodes; a new one if there is none."""
-    anomaly = (tls.anomaly, tls.check_nan)
-    step = ours.roots.setdefault((compiler_key(ours.compiler), anomaly), Step())
+    settings = compiler_key(ours.compiler), tls.anomaly, tls.check_nan
+    step = ours.roots.setdefault(settings, Step())
     miss = None
-    for i, key in enumerate([root_key(collector), *[call.key for call in collector.calls]]):
+    for key in [root_key(collector), *[call.key for call in collector.calls]]:
         following = step.following.get(key)
         if following is None:
             if miss is None:
                 collector.number_calls()
-                name = "torch::autograd::GraphRoot (NodeCall 0)" if i == 0 else (
-                    f"{collector.calls[i - 1].name} (NodeCall {collector.calls[i - 1].number})")
-                before = [key_size(k) for k in step.following if k[0] == key[0] or i and k[0][:2] == key[0][:2]]
-                miss = (f"Cache miss due to new autograd node: {name} with key size {key_size(key)}, previous key "
-                        f"sizes={before}")
+                miss = new_node(ours.numbered.setdefault(settings, Step()), collector)
             following = step.following[key] = Step()
         step = following
     # nodes recorded by a compiled forward with symbolic sizes have symbolic sizes too
@@ -268,13 +265,29 @@ def find(collector: Collector) -> Entry:
             return entry
         collector.number_calls()
         sizes = [None if i in changed else old for i, old in enumerate(entry.sizes)]
-        miss = (f"Cache miss due to {len(changed)} changed tensor shapes (total of {len(sizes)}): "
-                + ", ".join([f"sizes[{i}]" for i in changed]))
+        symbolic = [i for i, size in enumerate(sizes) if size is None]        # the message counts these only
+        miss = (f"Cache miss due to {len(changed)} changed tensor shapes (total of {len(symbolic)}): "
+                + ", ".join([f"sizes[{symbolic.index(i)}]" for i in changed]))
     ours.last_miss = miss
     if ours.verbose and miss is not None:
         state.verbose_log.debug(miss)
     step.entry = capture(collector, sizes)
     return step.entry
+
+
+def new_node(step: Step, collector: Collector) -> str:
+    """The message for the first new node in the order of PyTorch's logs; `step` is the root of a trie in that order."""
+    calls = sorted(collector.calls, key=lambda call: call.number)
+    labels = ["torch::autograd::GraphRoot (NodeCall 0)", *[f"{call.name} (NodeCall {call.number})" for call in calls]]
+    miss = ""
+    for label, key in zip(labels, [root_key(collector), *[call.key for call in calls]], strict=True):
+        if key not in step.following:
+            before = [key_size(k) for k in step.following if k[0] == key[0] or key[0] != "root" and k[0][:2] == key[0][:2]]
+            miss = miss or (f"Cache miss due to new autograd node: {label} with key size {key_size(key)}, previous key "
+                            f"sizes={before}")
+            step.following[key] = Step()
+        step = step.following[key]
+    return miss
 
 
 def compiler_key(compiler: Any) -> Any:

@@ -15,6 +15,7 @@ from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks as services
 from retrograd.core.opdef import OpDef
 from retrograd.core.recipe import ATTR, GRAD, GRADS, NEEDED, SAVED
+from retrograd.core.record import OpNode
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_SPARSE, Tensor
 from retrograd.fx.node import has_side_effect
@@ -127,6 +128,15 @@ graph_breaks = GraphBreaks()
 @has_side_effect
 def call_hook(hook: Any, *args: Any, hook_type: str, **facts: Any) -> Any:
     """Run one hook; a result other than None replaces its argument."""
+    breaks = graph_breaks.count
+    try:
+        return run_hook(hook, args, hook_type, facts)
+    finally:
+        if graph_breaks.count != breaks:      # the code after the break belongs to another frame
+            graph_breaks.end_segment()
+
+
+def run_hook(hook: Any, args: Any, hook_type: str, facts: Any) -> Any:
     if hook_type == "tensor_pre_hook":
         grad = args[0]
         result = hook(grad)
@@ -147,11 +157,16 @@ def call_hook(hook: Any, *args: Any, hook_type: str, **facts: Any) -> Any:
         saved, node = facts["saved"], facts["node"]
         tls.task.node = node
         if getattr(hook, "is_traceable", True):
-            return saved.with_history(hook(args[0]), node)
+            return unpacked(saved, hook(args[0]), node)
         with graph_breaks.unrecorded(f"unpack hook of {name_of(node)}, which is not traceable"):
-            return saved.with_history(hook(args[0]), node)
+            return unpacked(saved, hook(args[0]), node)
     hook(args[0])                             # the retains-grad hook
     return args[0]
+
+
+def unpacked(saved: Any, t: Any, node: Any) -> Any:
+    """The result of an unpack hook; a formula that records nothing needs no history, which would be one more op."""
+    return t if isinstance(t, Tensor) and isinstance(node, OpNode) and not tls.grad_enabled else saved.with_history(t, node)
 
 
 # ---- gradients
