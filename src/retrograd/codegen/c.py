@@ -467,9 +467,11 @@ def entry(p: Program, c: str) -> str:
     return "{{" + ", ".join(f"(void *){n}" for n in names) + "}}"
 
 
-def source(programs: list[tuple[Program, str]], table: str) -> str:
-    """A C file: the functions of `programs` (with the types of each), and their table, named for the instruction set."""
-    parts = ['#include "block.h"\n']
+def source(programs: list[tuple[Program, str]], table: str, first: bool = True) -> str:
+    """A C file: the functions of `programs` (with the types of each), and their table, named for the instruction set; the
+    first one also defines what all files share.
+    """
+    parts = ["#define BLOCK_MAIN\n" * first, '#include "block.h"\n']
     for c, name in TYPES.items():
         parts.append(f"#define T {name}\n")
         parts += [WRITERS[p.family](p, c) + "\n" for p, types in programs if c in types]
@@ -480,7 +482,7 @@ def source(programs: list[tuple[Program, str]], table: str) -> str:
         parts += [pointwise(p, c) + "\n" for p, types in programs if "l" in types and narrows(p)]
         parts.append("#undef T\n")
     parts.append("#endif\n")
-    parts.append("typedef struct { void *f[3]; } Entry;\n#define JOIN(a, b) a##b\n#define NAMED(a, b) JOIN(a, b)\n")
+    parts.append("typedef struct { void *f[3]; } Entry;\n")
     parts.append(f"__attribute__((visibility(\"hidden\"))) const Entry NAMED({table}_, ISA)[][3] = {{\n")
     parts += ["  {" + ", ".join(entry(p, c) if c in types else "{{0}}" for c in TYPES) + "},\n" for p, types in programs]
     parts.append("};\n")

@@ -216,7 +216,7 @@ def write(folder: str) -> list[str]:
             place[id(kernel)] = file, len(files[file])
             files[file].append(kernel)
     for f, group in enumerate(files):
-        write_if_changed(Path(folder) / f"loops{f}.c", c.source([(k.program, k.letters) for k in group], f"loops{f}"))
+        write_if_changed(Path(folder) / f"loops{f}.c", c.source([(k.program, k.letters) for k in group], f"loops{f}", f == 0))
     rows = []
     for i, kernel in enumerate(made):
         last = i + 1 == len(made) or made[i + 1].name != kernel.name

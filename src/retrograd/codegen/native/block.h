@@ -34,6 +34,13 @@ static inline uint16_t float_to_bfloat(float f) {
 }
 static inline float bfloat_to_float(uint16_t h) { return unbits_f((int)((uint32_t)h << 16)); }
 
+static inline int aligned(const void *p, size_t n) { return ((uintptr_t)p & (n - 1)) == 0; }
+
+/* Loads, stores and reductions of a block are compiled once for an instruction set, in the file that defines BLOCK_MAIN. */
+#define JOIN(a, b) a##b
+#define NAMED(a, b) JOIN(a, b)
+#define SHARED(name) NAMED(name##_, ISA)
+#ifdef BLOCK_MAIN
 #define UNPACK(S, E)                                   \
   if (s == (long)sizeof(S) && aligned(p, sizeof(S))) { \
     const S *q = (const S *)p;                         \
@@ -62,7 +69,6 @@ static inline float bfloat_to_float(uint16_t h) { return unbits_f((int)((uint32_
       const S w = E;                                   \
       __builtin_memcpy(p + j * s, &w, sizeof w);       \
     }
-static inline int aligned(const void *p, size_t n) { return ((uintptr_t)p & (n - 1)) == 0; }
 #if defined(__x86_64__) && defined(__F16C__)
 static inline long halves_in(const char *p, long m, float *to) {
   long j = 0;
@@ -86,9 +92,9 @@ static inline long halves_out(const float *from, long m, char *p) { return 0; }
 #endif
 
 #define T float
-static __attribute__((noinline)) void unpack_f(const char *p, long s, int t, long m, T *to) {
+void SHARED(unpack_f)(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) {
-    unpack_f(p, 8, t, 1, to);
+    SHARED(unpack_f)(p, 8, t, 1, to);
     const T v = to[0];
     for (long j = 1; j < m; j++) to[j] = v;
     return;
@@ -118,7 +124,7 @@ static __attribute__((noinline)) void unpack_f(const char *p, long s, int t, lon
   default: UNPACK(uint8_t, v)
   }
 }
-static __attribute__((noinline)) void pack_f(const T *from, char *p, long s, int t, long m) {
+void SHARED(pack_f)(const T *from, char *p, long s, int t, long m) {
   switch (t) {
   case F32: PACK(float, v) break;
   case F64: PACK(double, v) break;
@@ -141,9 +147,9 @@ static __attribute__((noinline)) void pack_f(const T *from, char *p, long s, int
 }
 #undef T
 #define T double
-static __attribute__((noinline)) void unpack_d(const char *p, long s, int t, long m, T *to) {
+void SHARED(unpack_d)(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) {
-    unpack_d(p, 8, t, 1, to);
+    SHARED(unpack_d)(p, 8, t, 1, to);
     const T v = to[0];
     for (long j = 1; j < m; j++) to[j] = v;
     return;
@@ -166,7 +172,7 @@ static __attribute__((noinline)) void unpack_d(const char *p, long s, int t, lon
   default: UNPACK(uint8_t, v)
   }
 }
-static __attribute__((noinline)) void pack_d(const T *from, char *p, long s, int t, long m) {
+void SHARED(pack_d)(const T *from, char *p, long s, int t, long m) {
   switch (t) {
   case F32: PACK(float, (float)v) break;
   case F64: PACK(double, v) break;
@@ -182,9 +188,9 @@ static __attribute__((noinline)) void pack_d(const T *from, char *p, long s, int
 }
 #undef T
 #define T int64_t
-static __attribute__((noinline)) void unpack_l(const char *p, long s, int t, long m, T *to) {
+void SHARED(unpack_l)(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) {
-    unpack_l(p, 8, t, 1, to);
+    SHARED(unpack_l)(p, 8, t, 1, to);
     const T v = to[0];
     for (long j = 1; j < m; j++) to[j] = v;
     return;
@@ -201,7 +207,7 @@ static __attribute__((noinline)) void unpack_l(const char *p, long s, int t, lon
   default: UNPACK(uint8_t, v)
   }
 }
-static __attribute__((noinline)) void pack_l(const T *from, char *p, long s, int t, long m) {
+void SHARED(pack_l)(const T *from, char *p, long s, int t, long m) {
   switch (t) {
   case F32: PACK(float, (float)v) break;
   case F64: PACK(double, (double)v) break;
@@ -219,9 +225,9 @@ static __attribute__((noinline)) void pack_l(const T *from, char *p, long s, int
 
 /* Narrow integers: operands of one dtype, masks, and numbers of 64 bits; results of that dtype, or bools. */
 #define T int32_t
-static __attribute__((noinline)) void unpack_s(const char *p, long s, int t, long m, T *to) {
+void SHARED(unpack_s)(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) {
-    unpack_s(p, 8, t, 1, to);
+    SHARED(unpack_s)(p, 8, t, 1, to);
     const T v = to[0];
     for (long j = 1; j < m; j++) to[j] = v;
     return;
@@ -234,7 +240,7 @@ static __attribute__((noinline)) void unpack_s(const char *p, long s, int t, lon
   default: UNPACK(uint8_t, v)
   }
 }
-static __attribute__((noinline)) void pack_s(const T *from, char *p, long s, int t, long m) {
+void SHARED(pack_s)(const T *from, char *p, long s, int t, long m) {
   switch (t) {
   case I32: PACK(int32_t, v) break;
   case I16: PACK(int16_t, (int16_t)v) break;
@@ -244,9 +250,9 @@ static __attribute__((noinline)) void pack_s(const T *from, char *p, long s, int
 }
 #undef T
 #define T uint8_t
-static __attribute__((noinline)) void unpack_b(const char *p, long s, int t, long m, T *to) {
+void SHARED(unpack_b)(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) {
-    unpack_b(p, 8, t, 1, to);
+    SHARED(unpack_b)(p, 8, t, 1, to);
     const T v = to[0];
     for (long j = 1; j < m; j++) to[j] = v;
     return;
@@ -257,8 +263,25 @@ static __attribute__((noinline)) void unpack_b(const char *p, long s, int t, lon
     UNPACK(uint8_t, v)
   }
 }
-static __attribute__((noinline)) void pack_b(const T *from, char *p, long s, int t, long m){PACK(uint8_t, v)}
+void SHARED(pack_b)(const T *from, char *p, long s, int t, long m){PACK(uint8_t, v)}
 #undef T
+
+#endif
+#define FROM_MAIN __attribute__((visibility("hidden")))
+#define LOADED(T, c)                                                              \
+  FROM_MAIN void SHARED(unpack_##c)(const char *p, long s, int t, long m, T *to); \
+  FROM_MAIN void SHARED(pack_##c)(const T *from, char *p, long s, int t, long m);
+LOADED(float, f) LOADED(double, d) LOADED(int64_t, l) LOADED(int32_t, s) LOADED(uint8_t, b)
+#define unpack_f SHARED(unpack_f)
+#define unpack_d SHARED(unpack_d)
+#define unpack_l SHARED(unpack_l)
+#define unpack_s SHARED(unpack_s)
+#define unpack_b SHARED(unpack_b)
+#define pack_f SHARED(pack_f)
+#define pack_d SHARED(pack_d)
+#define pack_l SHARED(pack_l)
+#define pack_s SHARED(pack_s)
+#define pack_b SHARED(pack_b)
 
 /* A block's operand as a plain pointer: the array itself where it is contiguous and of the computing type, else a buffer. */
 #define PLACES(T, c, own)                                                                           \
@@ -280,6 +303,7 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 
 /* One block reduced in 4 x 64 bytes of lanes: the same order, so the same bits, on every instruction set. The vectors
    are of the machine's size VB (gcc takes wider ones apart element by element where it has to compare). */
+#ifdef BLOCK_MAIN
 #if defined(__AVX512F__)
 #define VB 64
 #elif defined(__AVX__)
@@ -295,7 +319,7 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 #define LEAST(c, a, x) SELECT(c, (x < a) | (x != x), x, a)
 #define LANES _Pragma("GCC unroll 16") for         /* the lanes of a block are registers */
 #define REDUCER(name, T, c, id, OP)                                             \
-  static __attribute__((noinline)) T name##_##c(const T *x, long m) {           \
+  T NAMED(name##_##c##_, ISA)(const T *x, long m) {                             \
     enum { W = 64 / sizeof(T) };                                                \
     const T z = (T)id;                                                          \
     V##c a[4 * NV];                                                             \
@@ -356,6 +380,25 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 REDUCERS(float, int, f, -INF, INF)
 REDUCERS(double, int64_t, d, -INF, INF)
 REDUCERS(int64_t, int64_t, l, INT64_MIN, INT64_MAX)
+#endif
+#define REDUCED(T, c)                             \
+  FROM_MAIN T SHARED(sum_##c)(const T *x, long m);  \
+  FROM_MAIN T SHARED(prod_##c)(const T *x, long m); \
+  FROM_MAIN T SHARED(max_##c)(const T *x, long m);  \
+  FROM_MAIN T SHARED(min_##c)(const T *x, long m);
+REDUCED(float, f) REDUCED(double, d) REDUCED(int64_t, l)
+#define sum_f SHARED(sum_f)
+#define sum_d SHARED(sum_d)
+#define sum_l SHARED(sum_l)
+#define prod_f SHARED(prod_f)
+#define prod_d SHARED(prod_d)
+#define prod_l SHARED(prod_l)
+#define max_f SHARED(max_f)
+#define max_d SHARED(max_d)
+#define max_l SHARED(max_l)
+#define min_f SHARED(min_f)
+#define min_d SHARED(min_d)
+#define min_l SHARED(min_l)
 
     /* Results of blocks are put together in double (sums compensated: *a + *e is the sum), integers in 64 bits. */
     typedef struct {
