@@ -33,6 +33,36 @@ def with_threads(compute: Any) -> list[Any]:
     return made[0]
 
 
+def laid_out(x: Any, layout: str) -> Any:
+    """The same values with other strides."""
+    if layout == "sliced":
+        return torch.stack([x, x], -1)[..., 0]
+    return x.transpose(0, 1).contiguous().transpose(0, 1) if layout == "transposed" else x
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced"])
+def test_short_rows_are_like_long_ones(dtype: Any, layout: str) -> None:
+    for n in (1, 2, 3, 7, 16, 33, 47, 100, 130):
+        x = laid_out((numbers(5, 200, n) * 3).to(dtype), layout)
+        x[0, 1, 0] = float("inf")
+        x[1, 0, n - 1] = float("nan")
+        x[2, 2] = -float("inf")
+        wide = x.double().numpy()
+        with np.errstate(all="ignore"):
+            most = wide.max(-1, keepdims=True)
+            exps = np.exp(wide - most)
+            finite = np.where(np.isinf(most), 0, most)
+            whole = np.log(np.exp(wide - finite).sum(-1, keepdims=True)) + finite
+            total = exps.sum(-1, keepdims=True)
+            wanted = {"softmax": exps / total, "log_softmax": wide - most - np.log(total), "logsumexp": whole[..., 0]}
+        for name, value in wanted.items():
+            made, = with_threads(lambda name=name, x=x: [getattr(torch, name)(x, -1).nan_to_num(9, 8, 7)])
+            assert made.dtype == dtype
+            value = np.nan_to_num(value, nan=9, posinf=8, neginf=7)
+            torch.testing.assert_close(made.double(), torch.from_numpy(value), rtol=TOLERANCE[dtype], atol=4 * TOLERANCE[dtype])
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape, dim", [((40, 130), 0), ((3, 7, 65), 1), ((2, 300, 4), 1), ((5, 6, 3), 0), ((2, 3, 9), 1)])
 def test_softmax_along_a_dimension_is_that_of_rows(dtype: Any, shape: tuple[int, ...], dim: int) -> None:

@@ -95,6 +95,100 @@ static void wide_task(void *argument, long k) {
   }
   if (row != small) free(row);
 }
+/* Many short rows of any layout: blocks of them are turned, so that they lie side by side, and turned back. */
+#define SHORT_ROW 112
+static inline long short_side(long n) { return n <= 32 ? WIDE : n <= 64 ? WIDE / 2 : WIDE / 4; }
+typedef uint32_t Quad __attribute__((vector_size(16), aligned(4), may_alias));
+/* a matrix of rows `from` bytes apart, whose items touch, becomes one of rows `to` bytes apart */
+static void turn_words(const char *p, long from, char *z, long to, long rows, long columns) {
+  long r = 0;
+  for (; r + 4 <= rows; r += 4, p += 4 * from, z += 16) {
+    long c = 0;
+    for (; c + 4 <= columns; c += 4) {
+      const char *q = p + 4 * c;
+      char *w = z + c * to;
+      const Quad a = *(const Quad *)q, b = *(const Quad *)(q + from), d = *(const Quad *)(q + 2 * from),
+                 e = *(const Quad *)(q + 3 * from);
+      const Quad ab = __builtin_shuffle(a, b, (Quad){0, 4, 1, 5}), hi = __builtin_shuffle(a, b, (Quad){2, 6, 3, 7});
+      const Quad de = __builtin_shuffle(d, e, (Quad){0, 4, 1, 5}), up = __builtin_shuffle(d, e, (Quad){2, 6, 3, 7});
+      *(Quad *)w = __builtin_shuffle(ab, de, (Quad){0, 1, 4, 5});
+      *(Quad *)(w + to) = __builtin_shuffle(ab, de, (Quad){2, 3, 6, 7});
+      *(Quad *)(w + 2 * to) = __builtin_shuffle(hi, up, (Quad){0, 1, 4, 5});
+      *(Quad *)(w + 3 * to) = __builtin_shuffle(hi, up, (Quad){2, 3, 6, 7});
+    }
+    for (; c < columns; c++)
+      for (int i = 0; i < 4; i++) __builtin_memcpy(z + c * to + 4 * i, p + i * from + 4 * c, 4);
+  }
+  for (; r < rows; r++, p += from, z += 4)
+    for (long c = 0; c < columns; c++) __builtin_memcpy(z + c * to, p + 4 * c, 4);
+}
+#define TURN(S)                                                                                           \
+  for (long c = 0; c < n; c++) {                                                                          \
+    if (back)                                                                                             \
+      __builtin_memcpy(p + c * cs, buffer + c * side * (long)sizeof(S), sizeof(S));                       \
+    else                                                                                                  \
+      __builtin_memcpy(buffer + c * side * (long)sizeof(S), p + c * cs, sizeof(S));                       \
+  }
+static void turn_row(char *p, char *buffer, long n, long cs, long side, int size, int back) {
+  switch (size) {
+  case 2: TURN(uint16_t) break;
+  case 4: TURN(uint32_t) break;
+  default: TURN(uint64_t)
+  }
+}
+static void turn_rows(const Lines *j, int o, long first, long m, long n, char *buffer, long side, int back) {
+  const int size = item_size[(int)j->t[o]], last = j->nd - 1;
+  const long *st = j->st[o];
+  long at[MAXD], left = first;
+  char *p = j->p[o];
+  for (int d = last; d >= 0; d--) {
+    at[d] = left % j->shape[d];
+    left /= j->shape[d];
+    p += at[d] * st[d];
+  }
+  const long cs = j->cs[o];
+  for (long r = 0; r < m;) {
+    const long run = j->nd && j->shape[last] - at[last] < m - r ? j->shape[last] - at[last] : m - r;
+    char *z = buffer + r * size;
+    if (size == 4 && cs == 4 && n > 1) {
+      if (back)
+        turn_words(z, side * 4, p, st[last], n, run);
+      else
+        turn_words(p, st[last], z, side * 4, run, n);
+    } else
+      for (long i = 0; i < run; i++) turn_row(p + i * st[last], z + i * size, n, cs, side, size, back);
+    r += run;
+    if (r == m) break;
+    p += (run - 1) * st[last];
+    at[last] += run - 1;
+    for (int d = last; d >= 0; d--) {
+      p += st[d];
+      if (++at[d] < j->shape[d]) break;
+      p -= st[d] * j->shape[d];
+      at[d] = 0;
+    }
+  }
+}
+static void short_task(void *argument, long k) {
+  const Lines *j = argument;
+  const long n = j->n, side = short_side(n), r1 = (k + 1) * j->chunk < j->rows ? (k + 1) * j->chunk : j->rows;
+  const size_t unit = (size_t)n * side * 8;
+  char *memory = malloc(unit * (j->nop + j->kept) + 64), *start = (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+  if (!memory) return;
+  for (long r = k * j->chunk; r < r1; r += side) {
+    const long m = r + side < r1 ? side : r1 - r;
+    char *q[MAXOP];
+    long s[MAXOP];
+    for (int o = 0; o < j->nop; o++) {
+      q[o] = start + o * unit;
+      s[o] = j->cs[o] ? side * item_size[(int)j->t[o]] : item_size[(int)j->t[o]];
+      if (o < j->nin) turn_rows(j, o, r, m, n, q[o], side, 0);
+    }
+    j->wide_f(q, s, j->t, n, m, j->num, start + j->nop * unit);
+    for (int o = j->nin; o < j->nop; o++) turn_rows(j, o, r, m, j->cs[o] ? n : 1, q[o], side, 1);
+  }
+  free(memory);
+}
 static void lines_task(void *argument, long k) {
   const Lines *j = argument;
   const long r0 = k * j->chunk, r1 = r0 + j->chunk < j->rows ? r0 + j->chunk : j->rows, size = j->wide ? 8 : 4;
@@ -134,6 +228,7 @@ static void lines_task(void *argument, long k) {
 static int run_lines(Lines *j, long total_hint) {
   int w = 0;
   const long total = j->rows * j->n;
+  const WideFn short_rows = j->wide_f;
   (void)total_hint;
   for (int d = 0; d < j->nd; d++) {
     if (j->shape[d] == 1) continue;
@@ -172,6 +267,18 @@ static int run_lines(Lines *j, long total_hint) {
       Py_END_ALLOW_THREADS
     } else
       for (long k = 0; k < count; k++) task(j, k);
+    return 0;
+  }
+  if (short_rows && j->nin && j->n <= SHORT_ROW && j->rows >= 8) {
+    const long side = short_side(j->n);
+    j->wide_f = short_rows;
+    j->chunk = (j->chunk + side - 1) / side * side;
+    const long count = (j->rows + j->chunk - 1) / j->chunk;
+    if (total > 4096) {
+      Py_BEGIN_ALLOW_THREADS parallel(short_task, j, count);
+      Py_END_ALLOW_THREADS
+    } else
+      for (long k = 0; k < count; k++) short_task(j, k);
     return 0;
   }
   const long tasks = (j->rows + j->chunk - 1) / j->chunk;
