@@ -22,3 +22,10 @@ def test_missing_row_and_empty_cell_are_found() -> None:
     cells = lines[place].split("|")
     lines[place] = "|".join([*cells[:3], " ", *cells[4:]])
     assert tool.problems("\n".join(lines)) == ["mul.Tensor has an empty cell"]
+
+
+@pytest.mark.parametrize("name", ["sin.default", "slice.Tensor", "_foreach_sin.default"])
+def test_row_says_what_the_page_says(name: str) -> None:
+    tool = load_tool("support_matrix")
+    listed = {op: cells for group in tool.read(tool.PAGE.read_text()).values() for op, cells in group.items()}
+    assert tool.row(tool.cases.ALL_OPS[name]) == listed[name]

@@ -32,8 +32,7 @@ STRUCTURE = (0, 1, 5)         # the columns that the tables alone decide
 ENOUGH = 4                    # samples of an op; the tests run all
 SPACES = ("linalg", "fft", "special", "sparse", "nn.functional")
 
-Check = Callable[[Any], None]
-DERIVATIVES: dict[str, tuple[Check, ...]] = {
+DERIVATIVES: dict[str, tuple[Any, ...]] = {       # tests over all cases of an op; `of_case` checks one
     "vjp": (test_columns.test_gradient_agrees_with_finite_differences,),
     "jvp": (test_columns.test_forward_mode_is_the_transpose_of_the_gradient,),
     "double backward": (test_columns.test_second_gradient_agrees_with_finite_differences,),
@@ -122,7 +121,7 @@ def cell(op: Any, column: str, sampled: list[Any]) -> str:
     for check in DERIVATIVES[column]:
         for case in sampled:
             if check is not test_levels.test_batching_commutes_with_derivatives or cases.is_batchable(case):
-                check(case)
+                check.of_case(case)
     missing = missing_inputs(op)
     return f"yes, not by {' and '.join(missing)}" if missing else "yes"
 
@@ -173,8 +172,8 @@ def is_constant(case: Any) -> bool:
 def measured_batch_rule(op: Any, sampled: list[Any]) -> str:
     kind = batch_rule(op)
     if kind in ("own", "own, or a loop", "loop") and not cases.is_random(op):
-        for case in [case for case in sampled if test_columns.batchable(case)][:ENOUGH]:
-            test_columns.test_batch_rule_agrees_with_a_loop(case, "all")
+        for case in [case for case in sampled if test_columns.has_batch_rule(case)][:ENOUGH]:
+            test_columns.test_batch_rule_for_all_operands_agrees_with_a_loop.of_case(case)
     return kind
 
 

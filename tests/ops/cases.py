@@ -195,7 +195,7 @@ for case in CASES:
 def over(condition: Callable[[Case], Any], among: list[Case] = CASES) -> Callable[[Any], Callable[[str], None]]:
     """Make one test per op of a check of one case: it runs over all cases that meet a condition, and reports all that fail.
 
-    A test per case would spend more time in pytest than in ops.
+    A test per case would spend more time in pytest than in ops. `of_case` of the test is the check itself.
     """
     chosen: dict[str, list[Case]] = {}
     for case in among:
@@ -208,6 +208,7 @@ def over(condition: Callable[[Case], Any], among: list[Case] = CASES) -> Callabl
             run_all(check, chosen[op])
 
         test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        test.of_case = check            # type: ignore[attr-defined]
         return test
 
     return decorate
