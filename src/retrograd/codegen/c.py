@@ -146,8 +146,8 @@ def pointwise(p: Program, c: str) -> str:
     direct = " && ".join(f"t[{i}] {own} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
     emit(f"  const long most = {'' if powers else f'{direct} ? n : '}BLOCK;")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
-    light = k == 2 and c not in NARROW and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"} for _,
-         e in p.steps for node in ast.walk(e))
+    light = k == 2 and c not in NARROW and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"}
+                                                   for _, e in p.steps for node in ast.walk(e))
     for i, n in enumerate(p.inputs):
         count = "m" if not light else "s[0] ? m : 1" if i == 0 else "s[1] || !s[0] ? m : 1"
         emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], {count}, u_{n});")
@@ -205,11 +205,12 @@ def reduction(p: Program, c: str) -> str:
     emit("  return a; }")
     # down the columns: sums of up to 64 rows in the computing type, then in double
     identity = {"sum": "0", "prod": "1", "max": "INT64_MIN" if c == "l" else "-INF",
-         "min": "INT64_MAX" if c == "l" else "INF"}[r]
-    join = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": f"maximum_{c}({{a}}, {{b}})", "min": f"minimum_{c}({{a}}, "
-        f"{{b}})"}[r]
-    wide = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": f"maximum_{'l' if c == 'l' else 'd'}({{a}}, {{b}})",
-            "min": f"minimum_{'l' if c == 'l' else 'd'}({{a}}, {{b}})"}[r]
+                "min": "INT64_MAX" if c == "l" else "INF"}[r]
+
+    def joined(c: str) -> str:
+        return {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": f"maximum_{c}({{a}}, {{b}})",
+                "min": f"minimum_{c}({{a}}, {{b}})"}[r]
+    join, wide = joined(c), joined("l" if c == "l" else "d")
     emit(f"static void {p.name}_{c}_col(char **p, const long *s, const long *rs, const char *t, long rows, long n, const "
          f"Number *num, {D} *acc) {{ {number_lines(p, c)}")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < BLOCK ? n - b : BLOCK;")
@@ -277,8 +278,8 @@ def row(p: Program, c: str) -> str:
     for level in range(p.passes):
         rows(level)
         reductions = [(n, e) for n, e in p.steps if is_reduction(e) and level_of(n) == level + 1]
-        stores = [(o, k, last[o]) for o, k in p.outputs if k in ("elem",
-             "col") and p.what[last[o]][0] == "e" and level_of(last[o]) == level]
+        stores = [(o, k, last[o]) for o, k in p.outputs
+                  if k in ("elem", "col") and p.what[last[o]][0] == "e" and level_of(last[o]) == level]
         order: list[str] = []
         needed: set[str] = set()
 

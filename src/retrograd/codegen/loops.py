@@ -256,8 +256,7 @@ class Program:
     def takes_bools(self) -> bool:
         """Whether bools can be computed as the integers 0 and 1; False for what PyTorch refuses (negation, -)."""
         return self.takes_ints and not any(isinstance(c, (ast.Sub, ast.USub, ast.Invert, ast.LShift, ast.RShift))
-                                           or called(c) in ("abs", "sign",
-             "floor", "ceil", "trunc", "rint")
+                                           or called(c) in ("abs", "sign", "floor", "ceil", "trunc", "rint")
                                            for _, e in self.steps for c in ast.walk(e))
 
 

@@ -26,7 +26,7 @@ class Binomial(ProbsOrLogits):
     """
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
-                        "logits": constraints.real}
+                       "logits": constraints.real}
     has_enumerate_support = True
     _expands = ("total_count",)
 

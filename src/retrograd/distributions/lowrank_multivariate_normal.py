@@ -42,7 +42,7 @@ class LowRankMultivariateNormal(Distribution):
     """
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
-                        "cov_diag": constraints.independent(constraints.positive, 1)}
+                       "cov_diag": constraints.independent(constraints.positive, 1)}
     support = constraints.real_vector
     has_rsample = True
     _expands = ("loc", "cov_factor", "cov_diag", "scale_tril", "covariance_matrix", "precision_matrix", "variance")

@@ -40,7 +40,7 @@ class MultivariateNormal(Distribution):
     """
 
     arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
-                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
     support = constraints.real_vector
     has_rsample = True
     _expands = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")

@@ -23,7 +23,7 @@ class NegativeBinomial(ProbsOrLogits):
     """
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
-                        "logits": constraints.real}
+                       "logits": constraints.real}
     support = constraints.nonnegative_integer
     _expands = ("total_count",)
 

@@ -70,7 +70,7 @@ class Wishart(ExponentialFamily):
     @property
     def arg_constraints(self) -> dict[str, Any]:
         return {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
-                 "scale_tril": constraints.lower_cholesky, "df": constraints.greater_than(self._event_shape[-1] - 1)}
+                "scale_tril": constraints.lower_cholesky, "df": constraints.greater_than(self._event_shape[-1] - 1)}
 
     def _matrices(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape)

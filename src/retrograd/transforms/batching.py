@@ -219,8 +219,8 @@ class Vmap(Transform):
         if 0 in size:
             return
         last = first + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
-        end = start + (0 if t.array.size == 0 else 1) + sum([(n - 1) * s for n, s in zip(t.array.shape, strides_of(t.array),
-                                                                                      strict=True) if n])
+        end = start + (0 if t.array.size == 0 else 1) + sum([
+            (n - 1) * s for n, s in zip(t.array.shape, strides_of(t.array), strict=True) if n])
         if first < start or last > end:
             # the older text lacks some spaces
             comma, space = (",", "") if self.legacy else (", ", " ")

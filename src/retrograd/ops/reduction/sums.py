@@ -287,26 +287,21 @@ def logical_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return along_dim(op, args, dims, size)
 
 
-any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
-BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
-any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
-                kernel=any_kernel, batch=along_dim,
-    lower="any(self)", traits=("out_first", "chalf"), out_form="out")
-any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
-                kernel=lambda xp, self: any_kernel(xp, self, None, False),
-             batch=flattened(any_dim), lower="any(self)", traits=("out_first", "chalf"), out_form="all_out")
-any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
-                kernel=any_kernel,
-                 batch=logical_batch, lower="any(self)", traits=("out_first", "chalf"))
-all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
-                kernel=all_kernel, batch=along_dim,
-    lower="all(self)", traits=("out_first", "chalf"), out_form="out", masked="reduction")
-all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
-                kernel=lambda xp, self: all_kernel(xp, self, None, False),
-             batch=flattened(all_dim), lower="all(self)", traits=("out_first", "chalf"), out_form="all_out")
-all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
-                kernel=all_kernel,
-                 batch=logical_batch, lower="all(self)", traits=("out_first", "chalf"))
+def define_logical(name: str, ufunc: str, masked: str | None) -> None:
+    """The three overloads of any or all."""
+    kernel = logical_kernel(ufunc)
+    columns: Any = dict(out=f"bool: {name} only supports bool tensor for result, got: {{out}}", lower=f"{name}(self)",
+                        traits=("out_first", "chalf"))
+    along = defop(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=kernel, batch=along_dim,
+                  out_form="out", masked=masked, **columns)
+    defop(f"{name}(Tensor self) -> Tensor", kernel=lambda xp, self: kernel(xp, self, None, False), batch=flattened(along),
+          out_form="all_out", **columns)
+    defop(f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=kernel, batch=logical_batch,
+          **columns)
+
+
+define_logical("any", "logical_or", None)
+define_logical("all", "logical_and", "reduction")
 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:

@@ -164,8 +164,9 @@ c2c = defop(
 r2c = defop(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     kernel=r2c_kernel, vjp=dict(self=r2c_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftR2CBackward0",
-    variants="function", lower="@native.fft_r2c", check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
-                                     only("MKL FFT doesn't support tensors of type: {}", "F")),
+    variants="function", lower="@native.fft_r2c",
+    check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
+                only("MKL FFT doesn't support tensors of type: {}", "F")),
 )
 c2r = defop(
     "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",

@@ -45,8 +45,7 @@ def dense_gradient(grad: Any, self: Any, masked_grad: Any) -> Any:
         return late.sparse_mask(grad, late.coalesce(self) if is_coo(self) else self)
     if is_coo(self):
         return late.to_sparse(grad, sparse_dim_of(self))
-    return late.to_sparse(grad, layout=layout_of(self), blocksize=blocksize_of(self),
-                                dense_dim=late.dense_dim(self))
+    return late.to_sparse(grad, layout=layout_of(self), blocksize=blocksize_of(self), dense_dim=late.dense_dim(self))
 
 
 to_dense_op = defop(
