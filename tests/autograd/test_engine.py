@@ -663,3 +663,25 @@ def test_a_pruned_pass_notices_a_write_to_what_an_unneeded_gradient_reads() -> N
     base.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         torch.autograd.grad(z.sum(), x)
+
+
+def test_a_pass_inside_of_a_pass_counts_for_itself():
+    x = torch.tensor([2.0], requires_grad=True)
+    shared = x * x
+
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            return value.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            with torch.enable_grad():
+                inner, = torch.autograd.grad(shared.sum(), x, retain_graph=True)      # the same nodes as the outer pass
+            return grad * inner
+
+    (Inner.apply(shared) + shared.sin() + shared).sum().backward()
+    assert torch.allclose(x.grad, torch.tensor([(4 + torch.tensor(4.0).cos().item() + 1) * 4.0]))
+    again = torch.tensor([2.0], requires_grad=True)
+    (again * again).sum().backward()
+    assert again.grad.item() == 4.0

@@ -2,6 +2,7 @@
 cimport cython
 from retrograd.autograd.accumulate cimport accumulate
 from retrograd.core.arrays cimport ndarray as Array
+from retrograd.core.probe cimport has_shape
 from retrograd.core.graph cimport AccumulateGrad, Node, leaf_of, shape_dtype, show
 from retrograd.core.state cimport Switches, switch_grad
 from retrograd.core.thread_flags cimport thread_state
@@ -11,7 +12,7 @@ cdef Switches switches
 
 cdef class GraphTask:
     cdef public long long id
-    cdef public bint keep_graph, create_graph, whole
+    cdef public bint keep_graph, create_graph, marked, whole
     cdef public dict waiting, buffers
     cdef public list ready, captured, callbacks
     cdef public object needed, captures, node
@@ -19,6 +20,11 @@ cdef class GraphTask:
 
 @cython.locals(waiting=dict, node=Node, n=Node, todo=list)
 cpdef count_dependencies(GraphTask task, roots)
+
+@cython.locals(mark='long long', node=Node, n=Node, todo=list)
+cpdef mark_dependencies(GraphTask task, roots)
+
+cdef int waits_of(GraphTask task, Node node) except? -1
 
 @cython.locals(node=Node, n=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
 cpdef find_needed(GraphTask task, roots, inputs, bint accumulate_grad)
@@ -35,7 +41,7 @@ cdef bint has_tensor_hooks(Node node) except -1
 @cython.locals(positions=list)
 cdef bint capture(GraphTask task, Node node, list grads) except -1
 
-@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, run_bits=int, order=long, node=Node, following=Node, grads=list,
+@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, marked=bint, direct=bint, watched=bint, c=int, array=Array, run_bits=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
 cpdef loop(GraphTask task, Node first=*)
 

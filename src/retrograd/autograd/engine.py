@@ -5,12 +5,15 @@ A call of backward or grad is one GraphTask. First the incoming gradients of eve
 roots are made ready, and while any node is ready the one with the highest sequence number runs: its hooks, its formula,
 its hooks again; then each result is delivered to the next node, which becomes ready when all of its gradients have
 arrived. None is delivered and counted like any gradient. Nothing here recurses.
+Counting by node and pass would need a dictionary of all nodes. So the outermost pass of the process writes its number and
+the counts on the nodes themselves (`marked`); a pass that runs beside or inside of another one keeps them in `waiting`.
 With `inputs`, only the nodes on a path to one of them run. `grad` captures the gradient that arrives at an input's node;
 `backward(inputs=)` lets that node run too.
 A nested backward finishes before the outer one continues; very deep nesting continues on other threads with fresh stacks.
 """
 from __future__ import annotations
 
+from _thread import allocate_lock
 from heapq import heappop, heappush
 from importlib import import_module
 from itertools import count
@@ -23,6 +26,7 @@ from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks, run_value_hooks
 from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, name_of, show
 from retrograd.core.hooks import hooks as services
+from retrograd.core.lean import has_shape
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, switch_grad, switches, thread_state, tls
 from retrograd.core.subclass import Subclasses
@@ -33,19 +37,21 @@ from retrograd.ops import late
 NESTED_PER_THREAD = 40
 
 next_task_id = count().__next__
+marking = allocate_lock()         # held by the pass whose counts are on the nodes
 
 
 class GraphTask:
     """One call of backward or grad."""
 
-    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed",
+    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "marked", "needed",
                  "node", "ready", "useful", "waiting", "whole")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
         self.keep_graph: bool = keep_graph
         self.create_graph: bool = create_graph
-        self.waiting: dict[Any, int] = {}         # node -> number of gradients yet to arrive
+        self.marked: bool = False                 # the nodes have the counts, with the mark `id` + 1
+        self.waiting: dict[Any, int] = {}         # otherwise: node -> number of gradients yet to arrive
         self.buffers: dict[Any, Any] = {}         # node -> the arrived gradients, one per output
         self.ready: list[Any] = []                # heap of (LAST - seq, tie, node)
         self.needed: Any = None                   # node -> whether it runs; None if all do
@@ -72,14 +78,22 @@ def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
 def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
     """`run_backward` by the engine itself."""
     task = GraphTask(keep_graph, create_graph)
-    count_dependencies(task, roots)
-    if inputs is not None:
-        find_needed(task, roots, inputs, accumulate_grad)
-    depth = thread_state()["backward_depth"]
-    if depth and depth % NESTED_PER_THREAD == 0:
-        run_on_thread(task, roots, grads)
-    else:
-        run_task(task, roots, grads)
+    task.marked = marking.acquire(False)
+    try:
+        if task.marked:
+            mark_dependencies(task, roots)
+        else:
+            count_dependencies(task, roots)
+        if inputs is not None:
+            find_needed(task, roots, inputs, accumulate_grad)
+        depth = thread_state()["backward_depth"]
+        if depth and depth % NESTED_PER_THREAD == 0:
+            run_on_thread(task, roots, grads)
+        else:
+            run_task(task, roots, grads)
+    finally:
+        if task.marked:
+            marking.release()
     return task.captured
 
 
@@ -101,6 +115,33 @@ def count_dependencies(task: Any, roots: Any) -> None:
                     todo.append(n)
                 else:
                     waiting[n] = c + 1
+
+
+def mark_dependencies(task: Any, roots: Any) -> None:
+    """`count_dependencies` on the nodes themselves."""
+    mark = task.id + 1
+    todo = []
+    for node, _ in roots:
+        if node._mark_ != mark:
+            node._mark_ = mark
+            node._waits_ = 0
+            todo.append(node)
+    while todo:
+        node = todo.pop()
+        for n in node._next_:
+            if n is not None:
+                if n._mark_ != mark:
+                    n._mark_ = mark
+                    n._waits_ = 1
+                    if n._next_:
+                        todo.append(n)
+                else:
+                    n._waits_ += 1
+
+
+def waits_of(task: Any, node: Any) -> int:
+    """The number of gradients yet to arrive at a node of the graph."""
+    return node._waits_ if task.marked else task.waiting[node]
 
 
 def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> None:
@@ -167,7 +208,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         if len(roots) == 1:
             first, nr = roots[0]
             deliver(task, first, nr, grads[0], None, 0)
-            if task.waiting[first]:               # held back (see debug.py)
+            if waits_of(task, first):             # another root leads to it, or it is held back (see debug.py)
                 first = None
         else:
             deliver_roots(task, roots, grads)
@@ -198,20 +239,22 @@ def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
     for (node, nr), grad in zip(roots, grads, strict=True):
         deliver(task, node, nr, grad, None, 0)
     for node in dict.fromkeys([node for node, _ in roots]):
-        if task.waiting[node] == 0:
+        if waits_of(task, node) == 0:
             heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
 
 
 def loop(task: Any, first: Any = None) -> None:
     """Run `first` and ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
-    release = not task.keep_graph
+    release, marked = not task.keep_graph, task.marked
     state = thread_state()
     run_bits = (1 if release else 0) | (2 if state["run_flags"] == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
+    direct = not watched and needed is None
     event = None
     order = 0
     t: Any = None
+    array: Any = None
     while first is not None or ready:
         node = heappop(ready)[2] if first is None else first
         first = None
@@ -264,21 +307,37 @@ def loop(task: Any, first: Any = None) -> None:
                 if n is None:
                     continue
                 grad = results[i]
-                c = waiting[n] - 1
+                if marked:
+                    c = n._waits_ = n._waits_ - 1
+                else:
+                    c = waiting[n] - 1
                 # A simple chain uses neither the heap nor the buffers.
                 if c == 0 and following is None and n._count_ == 1 and not ready and (not buffers or n not in buffers):
                     following = n
                     fits = False
                     if type(grad) is Tensor:
                         t = grad
-                        fits = n._dtype_ is t.array.dtype and n._shape_ == t.array.shape
+                        array = t.array
+                        fits = n._dtype_ is array.dtype and has_shape(array, n._shape_)
                     grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
+                if c == 0 and direct and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None:
+                    sink = n
+                    leaf = leaf_of(sink)
+                    if leaf._extra is None and n not in buffers:          # an accumulator that would run next
+                        if grad is not None and leaf._requires:
+                            results[i] = None
+                            grad = fitted(n, 0, grad, node, i)
+                            accumulate(leaf, grad, task.create_graph, 0)
+                        if not marked:
+                            waiting[n] = c
+                        continue
                 if grad is not None:
                     if type(results) is list:         # so that only the next node references it
                         results[i] = None
                     deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
-                waiting[n] = c
+                if not marked:
+                    waiting[n] = c
                 if c == 0:
                     if following is not None:
                         order -= 1
@@ -289,7 +348,7 @@ def loop(task: Any, first: Any = None) -> None:
                         following = None
                     order -= 1
                     heappush(ready, (LAST - n._seq_, order, n))
-            results = grad = t = None
+            results = grad = t = array = None
             node = following
     if watched:
         note_node(event, None)
@@ -411,7 +470,7 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
     if type(grad) is Tensor:
         t = grad
         array = t.array
-        if array.dtype is dtype and array.shape == shape:
+        if array.dtype is dtype and has_shape(array, shape):
             return grad
     return fit(grad, shape, dtype, node, sender, index)
 
@@ -554,7 +613,7 @@ def current_graph_task_execution_order() -> list[Any]:
         raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with "
                            "multithreading disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled"
                            "(False):\n    torch.autograd.grad(...)\n")
-    waiting = dict(task.waiting)
+    left: dict[Any, int] = {}
     heap = list(task.ready)
     # the running node is no longer on the heap; it comes first
     order: list[Any] = []
@@ -571,8 +630,8 @@ def current_graph_task_execution_order() -> list[Any]:
             continue
         for n in node._next_:
             if n is not None:
-                waiting[n] -= 1
-                if waiting[n] == 0:
+                left[n] = left.get(n, waits_of(task, n)) - 1
+                if left[n] == 0:
                     tie -= 1
                     heappush(heap, (LAST - n._seq_, tie, n))
     return order
@@ -586,7 +645,7 @@ def will_engine_execute_node(node: Any) -> bool:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     task = tls.task
     if task.needed is None:
-        return node in task.waiting
+        return bool(node._mark_ == task.id + 1) if task.marked else node in task.waiting
     if type(node) is AccumulateGrad and node in task.captures:
         raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                            "This is currently not supported.")

@@ -16,9 +16,34 @@ cdef extern from *:
         }
         return made;
     }
-    static CYTHON_INLINE PyObject *rg_shape(PyObject *o) {
+    /* Shapes recur, and nodes keep them: recent ones are shared tuples. */
+    #define RG_RECENT 64
+    #define RG_DIMS 5
+    typedef struct { PyObject *shape; npy_intp dims[RG_DIMS]; } rg_recent_t;
+    static CYTHON_UNUSED PyObject *rg_shape(PyObject *o) {
+        static rg_recent_t recent[RG_RECENT];
         if (o == Py_None) return rg_none();
-        return rg_tuple(RG_ARRAY(o)->nd, RG_ARRAY(o)->dimensions);
+        int n = RG_ARRAY(o)->nd;
+        const npy_intp *dims = RG_ARRAY(o)->dimensions;
+    #ifndef Py_GIL_DISABLED
+        if (n <= RG_DIMS) {
+            npy_uintp hash = (npy_uintp)n;
+            for (int i = 0; i < n; i++) hash = hash * 31 + (npy_uintp)dims[i];
+            rg_recent_t *r = &recent[(hash ^ (hash >> 6)) % RG_RECENT];
+            int same = r->shape && PyTuple_GET_SIZE(r->shape) == n;
+            for (int i = 0; same && i < n; i++) same = r->dims[i] == dims[i];
+            if (!same) {
+                PyObject *made = rg_tuple(n, dims), *old = r->shape;
+                if (!made) return NULL;
+                r->shape = made;
+                for (int i = 0; i < n; i++) r->dims[i] = dims[i];
+                Py_XDECREF(old);
+            }
+            Py_INCREF(r->shape);
+            return r->shape;
+        }
+    #endif
+        return rg_tuple(n, dims);
     }
     static CYTHON_INLINE PyObject *rg_strides(PyObject *o) {
         if (o == Py_None) return rg_none();

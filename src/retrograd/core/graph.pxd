@@ -17,7 +17,8 @@ cdef class Node:
     cdef public unsigned long long _seq_
     cdef public tuple _next_
     cdef public object _nrs_
-    cdef public int _count_
+    cdef public int _count_, _waits_
+    cdef public long long _mark_
     cdef public object _shape_, _dtype_
     cdef public list _saved_
     cdef public object _versions_, _attrs_, _leaves_

@@ -5,7 +5,8 @@ A node is one recorded computation. `_next_` holds the nodes that its gradients 
 and `_nrs_` which of their outputs each one is (None while all are 0). `_seq_` is the order of creation: the engine runs
 later nodes first. `_saved_` holds tensors (see saved.py), `_attrs_` the other values a derivative needs.
 `_shape_`/`_dtype_` describe the node's output, the gradients it takes; a node with several outputs (`_count_` > 1) has
-tuples. A custom Function's ctx is its node, and users put attributes of any name on it: fields and methods of a node that
+tuples. `_waits_` is the number of gradients yet to arrive in the backward pass with the number `_mark_` (see engine.py).
+A custom Function's ctx is its node, and users put attributes of any name on it: fields and methods of a node that
 PyTorch's does not have begin and end with an underscore, so that `ctx._shape` or `ctx._run` is the user's.
 
 NOTE [Accumulators]
@@ -57,8 +58,8 @@ class NodeHooks:
 class Node:
     """One step of the backward graph."""
 
-    __slots__ = ("__weakref__", "_attrs_", "_count_", "_dtype_", "_hooks_", "_leaves_", "_metadata_", "_next_", "_nrs_", "_op_",
-                 "_saved_", "_seq_", "_shape_", "_versions_")
+    __slots__ = ("__weakref__", "_attrs_", "_count_", "_dtype_", "_hooks_", "_leaves_", "_mark_", "_metadata_", "_next_",
+                 "_nrs_", "_op_", "_saved_", "_seq_", "_shape_", "_versions_", "_waits_")
 
     def __init__(self) -> None:
         numbers.n += 1
@@ -75,6 +76,8 @@ class Node:
         self._op_: Any = None              # the op that recorded it, if it is a table row
         self._hooks_: Any = None
         self._metadata_: Any = None
+        self._mark_: int = 0
+        self._waits_: int = 0
 
     def _run_(self, grads: Any, needed: Any) -> Any:
         """Turn the gradients of the outputs into one gradient per edge; `needed` says which (None: all)."""
@@ -176,6 +179,7 @@ class AccumulateGrad(Node):
         self._count_ = 1
         self._nrs_ = self._saved_ = self._versions_ = self._attrs_ = self._leaves_ = None
         self._hooks_ = self._metadata_ = self._op_ = None
+        self._mark_ = self._waits_ = 0
         self._shape_ = self._dtype_ = None    # read from the variable, whose data may be replaced
 
     @property

@@ -27,6 +27,29 @@ def spread(function: Any, values: list[Any]) -> Any:
     return function(*values)
 
 
+def has_shape(array: Any, shape: Any) -> bool:
+    """Whether an array has this shape; compiled code compares without making a tuple (see probe.pyx).
+
+    >>> has_shape(np.zeros((2, 3)), (2, 3))
+    True
+    """
+    return bool(array.shape == shape)
+
+
+def pooled(cls: type) -> type:
+    """The class of a kind of node; compiled code reuses the memory of its instances (see probe.pyx)."""
+    return cls
+
+
+def new_instance(cls: Any) -> Any:
+    """A new node with all fields None or 0, except those that `record.new_node` sets."""
+    node = cls.__new__(cls)
+    node._nrs_ = node._shape_ = node._dtype_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = None
+    node._hooks_ = node._metadata_ = None
+    node._mark_ = node._waits_ = 0
+    return node
+
+
 def moveaxis(array: Any, source: int, destination: int) -> Any:
     """The array with one dimension moved.
 

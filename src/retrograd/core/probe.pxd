@@ -1,2 +1,7 @@
 # C types for probe.pyx.
+from retrograd.core.arrays cimport ndarray as Array
+
 cpdef object spread(object function, list values)
+cpdef object pooled(type cls)
+cpdef object new_instance(type cls)
+cpdef bint has_shape(Array array, object shape) except -1

@@ -1,6 +1,6 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
-"""Calls of kernels: tests of the operands in C (kernels.py has the same in Python), a call with a list of arguments, and
-kernels that are one function of another library."""
+"""Calls of kernels: tests of the operands in C (kernels.py has the same in Python), a call with a list of arguments,
+kernels that are one function of another library; and the memory of nodes."""
 from cpython.object cimport PyObject
 from importlib import import_module
 from numpy import asarray, empty
@@ -29,13 +29,70 @@ cdef extern from *:
         for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) != PyArray_DIM(b, i)) return 0;
         return 1;
     }
+    static int equals_shape(PyObject *o, PyObject *shape) {
+        PyArrayObject *a = (PyArrayObject *)o;
+        if (o == Py_None || !PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) != PyArray_NDIM(a)) return 0;
+        for (int i = 0; i < PyArray_NDIM(a); i++)
+            if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(a, i)) { PyErr_Clear(); return 0; }
+        return 1;
+    }
     static int has_none(PyObject *o) { return PyArray_SIZE((PyArrayObject *)o) == 0; }
     static int start(void) { import_array1(-1); return 0; }
     static PyObject *call_list(PyObject *function, PyObject *values) {
         return PyObject_Vectorcall(function, PySequence_Fast_ITEMS(values), (size_t)PyList_GET_SIZE(values), NULL);
     }
+    /* Nodes are made and freed for every recorded op. Their classes are created at run time, one for each op, and differ in
+       name only: they share a pool of blocks, and are freed without the general steps for classes with slots, a dict or
+       finalizers, which they do not have. */
+    #define POOL 128
+    static PyObject *pool[POOL];
+    static int pool_count = 0;
+    static destructor free_fields = NULL;
+    static Py_ssize_t node_size = 0;
+    static PyObject *allocate_node(PyTypeObject *cls, Py_ssize_t n) {
+    #ifndef Py_GIL_DISABLED
+        if (pool_count && cls->tp_basicsize == node_size) {
+            PyObject *node = pool[--pool_count];
+            memset(node, 0, (size_t)node_size);
+            PyObject_Init(node, cls);
+            PyObject_GC_Track(node);
+            return node;
+        }
+    #endif
+        return PyType_GenericAlloc(cls, n);
+    }
+    static void free_node(void *node) {
+    #ifndef Py_GIL_DISABLED
+        if (pool_count < POOL && Py_TYPE((PyObject *)node)->tp_basicsize == node_size) { pool[pool_count++] = (PyObject *)node; return; }
+    #endif
+        PyObject_GC_Del(node);
+    }
+    static void deallocate_node(PyObject *node) {
+        PyTypeObject *cls = Py_TYPE(node);
+        PyObject_GC_UnTrack(node);
+        Py_TRASHCAN_BEGIN(node, deallocate_node)      /* chains of nodes are long */
+        int owned = !(cls->tp_base->tp_flags & Py_TPFLAGS_HEAPTYPE);
+        free_fields(node);
+        if (owned) Py_DECREF(cls);
+        Py_TRASHCAN_END
+    }
+    static void use_pool(PyObject *cls) {
+        PyTypeObject *t = (PyTypeObject *)cls, *base = t->tp_base;
+        if (t->tp_basicsize != base->tp_basicsize || t->tp_dictoffset || t->tp_finalize || (node_size && node_size != t->tp_basicsize)) return;
+        node_size = t->tp_basicsize;
+        free_fields = base->tp_dealloc;
+        t->tp_alloc = allocate_node;
+        t->tp_free = free_node;
+        t->tp_dealloc = deallocate_node;
+    }
+    static PyObject *make_instance(PyObject *cls, PyObject *nothing) {
+        return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, nothing, NULL);
+    }
     """
+    void use_pool(object cls)
+    object make_instance(object cls, object nothing)
     object call_list(object function, object values)
+    bint equals_shape(object array, object shape)
     bint is_array(PyObject *o)
     int type_of(PyObject *o)
     bint is_row_major(PyObject *o)
@@ -51,6 +108,25 @@ start()
 cpdef object spread(object function, list values):
     """`function(*values)`, without a tuple for the arguments."""
     return call_list(function, values)
+
+
+cpdef bint has_shape(Array array, object shape) except -1:
+    """Whether an array has this shape, which is a tuple of ints."""
+    return equals_shape(array, shape)
+
+
+cdef tuple NOTHING = ()
+
+
+cpdef object pooled(type cls):
+    """The class of a kind of node, a subclass without fields of its own, set up to reuse the memory of its instances."""
+    use_pool(cls)
+    return cls
+
+
+cpdef object new_instance(type cls):
+    """A new node with all fields None or 0."""
+    return make_instance(cls, NOTHING)
 
 
 def uniformity(OpDef op, list values):

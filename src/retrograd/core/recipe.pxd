@@ -3,7 +3,7 @@ cdef class Rule:
     cdef public object fn
     cdef public tuple targets, sources
     cdef public bint many, missing
-    cdef public int shape, index
+    cdef public int shape, index, target
 
 cdef class Plan:
     cdef public tuple inputs, outputs, attrs

@@ -52,11 +52,12 @@ class Binding:
 class Rule:
     """One derivative formula: the inputs it serves and the sources of its arguments."""
 
-    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "targets")
+    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "target", "targets")
 
     def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
         self.fn = fn
         self.targets = targets        # positions in op.inputs
+        self.target: int = targets[0]
         self.sources = sources        # ((kind, index), ...)
         self.many = many              # returns a tuple, one gradient per target
         self.missing: bool = getattr(fn, "missing", False)       # a placeholder for a missing formula

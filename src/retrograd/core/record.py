@@ -14,6 +14,7 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence
 from retrograd.core.hooks import hooks
+from retrograd.core.lean import new_instance, pooled
 from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.recipe import (
@@ -65,7 +66,7 @@ class OpNode(Node):
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
             check_saved(self)
             return results
-        if op.vjp == NOT_IMPLEMENTED:
+        if op.vjp is NOT_IMPLEMENTED:
             if op.node_name == "NotImplemented":
                 raise RuntimeError(f"derivative for aten::{op.name} is not implemented")
             what = f"inplace version of {op.name[:-1]}" if op.is_inplace else op.name
@@ -73,10 +74,12 @@ class OpNode(Node):
         if op.has_lists:
             return self.apply_lists(grads, needed)
         for rule in op.rules:
-            wanted = False
-            for i in rule.targets:
-                if nexts[i] is not None and (needed is None or needed[i]):
-                    wanted = True
+            i = rule.target
+            wanted = nexts[i] is not None and (needed is None or needed[i])
+            if rule.many:
+                for i in rule.targets:
+                    if nexts[i] is not None and (needed is None or needed[i]):
+                        wanted = True
             if not wanted:
                 check_rule(self, rule)
                 continue
@@ -91,7 +94,7 @@ class OpNode(Node):
                     if nexts[i] is not None:
                         results[i] = g
             else:
-                results[rule.targets[0]] = out
+                results[i] = out
         return results
 
     def apply_lists(self, grads: Any, needed: Any) -> Any:
@@ -261,7 +264,7 @@ def node_class(op: OpDef) -> Any:
                     op.node_name.startswith("Foreach")):
                 full = "torch::autograd::" + op.node_name
                 members["name"] = lambda self: full
-            made = op._node_class = type(op.node_name, (OpNode,), members)
+            made = op._node_class = pooled(type(op.node_name, (OpNode,), members))
             NODE_CLASSES[op.node_name] = made
         show_saved(op, made)
     return made
@@ -288,12 +291,10 @@ def new_node(op: OpDef) -> Any:
     cls = op._node_class
     if cls is None:
         cls = node_class(op)
-    node = OpNode.__new__(cls)
+    node = new_instance(cls)
     sequence.n += 1
     node._seq_ = sequence.n
     node._count_ = 1
-    node._nrs_ = node._shape_ = node._dtype_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = None
-    node._hooks_ = node._metadata_ = None
     node._op_ = op
     return node
 

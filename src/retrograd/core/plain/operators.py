@@ -163,6 +163,7 @@ RESULT = indent(new_text("t", "z"), "    ") + """
     node._shape_ = z.shape
     node._dtype_ = z.dtype
     node._nrs_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = node._hooks_ = node._metadata_ = None
+    node._mark_ = node._waits_ = 0
     t._node = node
     t._requires = True
 """
