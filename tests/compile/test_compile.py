@@ -442,3 +442,62 @@ def test_alternatives_at_one_place_of_a_tape_are_few() -> None:
         for n in list(range(1, 200)) * 2:
             assert g(torch.zeros(n)).sum().item() == n
     assert len(trie.known.root.steps) <= tape.MOST_CHOICES
+
+
+def counted(function: Any, **options: Any) -> tuple[Any, list[Any]]:
+    """A compiled function and the graphs that its backend gets."""
+    graphs: list[Any] = []
+
+    def backend(module: Any, examples: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+    return torch.compile(function, backend=backend, **options), graphs
+
+
+def test_grad_mode_has_graphs_of_its_own() -> None:
+    f, graphs = counted(lambda t: t * 2)
+    f(torch.ones(2))
+    with torch.no_grad():
+        f(torch.ones(2))
+    f(torch.ones(2))
+    assert len(graphs) == 2
+
+
+def test_float_that_changes_becomes_an_argument_of_the_graph() -> None:
+    f, graphs = counted(lambda t, n: t * n)
+    for n in (2.0, 3.0, 4.5, -0.0, 0.0):
+        assert repr(f(torch.ones(1), n)) == repr(torch.ones(1) * n)
+    assert len(graphs) == 2
+    assert [node.op for node in graphs[1].graph.nodes].count("placeholder") == 2
+
+
+def test_floats_that_are_no_numbers_stay_constants() -> None:
+    f, graphs = counted(lambda t, n: t * n)
+    for n in (2.0, float("inf"), float("inf"), 3.0, float("nan"), float("nan")):
+        assert repr(f(torch.ones(1), n)) == repr(torch.ones(1) * n)
+    assert len(graphs) == 4
+
+
+def test_zeros_of_both_signs_are_different_constants() -> None:
+    f, _ = counted(lambda t, n: torch.full_like(t, n), dynamic=False)
+    for n in (0.0, -0.0, 0.0):
+        assert repr(f(torch.ones(1), n)) == repr(torch.full((1,), n))
+
+
+def test_graphs_are_called_as_in_pytorch_and_counted_as_frames() -> None:
+    f, graphs = counted(lambda t: t * 2)
+    f(torch.ones(2))
+    assert type(graphs[0]).__name__ == "GraphModule"
+    assert counters["frames"] == {"total": 1, "ok": 1}
+
+
+def test_setting_that_does_not_exist_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"torch\._dynamo\.config\.nonexistent does not exist"):
+        config.nonexistent          # noqa: B018
+
+
+def test_refused_recompilation_names_file_and_line() -> None:
+    f = torch.compile(lambda t: t * 2, backend="eager", dynamic=False)
+    f(torch.ones(2))
+    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="filename: .*line number: "):
+        f(torch.ones(3))

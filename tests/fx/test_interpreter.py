@@ -215,3 +215,9 @@ def test_sparse_tensors_are_traced() -> None:
     x = torch.eye(2).to_sparse_csr()
     made = make_fx(lambda x, y: torch.sparse.mm(x, y))(x, torch.ones(2, 2))
     assert torch.equal(made(x, torch.ones(2, 2)), torch.ones(2, 2))
+
+
+def test_symbolic_sizes_are_read_by_an_op() -> None:
+    made = make_fx(lambda t: t.view(t.shape[0] * t.shape[1]), tracing_mode="symbolic")(torch.ones(3, 2))
+    assert "sym_size_int = torch.ops.aten.sym_size.int(t_1, 0)" in made.code
+    assert made(torch.ones(5, 4)).shape == (20,)

@@ -13,7 +13,17 @@ from retrograd.compile.backends import compile_graph, find_backend
 from retrograd.compile.callback import CallbackTrigger, callback_handler
 from retrograd.compile.deferred import Deferrer, active
 from retrograd.compile.errors import BackendCompilerFailed, FailOnRecompileLimitHit, RecompileError
-from retrograd.compile.recorder import Known, Recorder, Segment, Variant, known_programs, recorders, spans
+from retrograd.compile.recorder import (
+    Known,
+    Recorder,
+    Segment,
+    Variant,
+    can_be_symbol,
+    is_same_number,
+    known_programs,
+    recorders,
+    spans,
+)
 from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
 from retrograd.compile.signature import call_signature
@@ -84,7 +94,8 @@ class Program:
 
         self.reasons: list[Any] | None = None     # collects the reasons of graph breaks, on request
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
-        self.pause = FIRST_PAUSE                  # calls to run unrecorded once the recompile limit is reached
+        self.pause = FIRST_PAUSE                  # calls to run unrecorded once the recompile limit is reached, or after
+        self.unneeded = 0                         # many recorded calls with new arguments and nothing else that is new
         self.idle = 0                             # remaining ones
 
     # ---- calling
@@ -132,7 +143,8 @@ class Program:
             self.idle -= 1
             return self.function(*args, **kwargs)
         result, recorder = self.record(args, kwargs)
-        if recorder.is_refused:
+        self.unneeded = 0 if recorder.is_new else self.unneeded + (steady is None)
+        if recorder.is_refused or self.unneeded > FIRST_PAUSE and steady is None:
             self.idle, self.pause = self.pause, min(2 * self.pause, LONGEST_PAUSE)
         if recorder.is_new or steady is None:
             if len(self.steady) > STEADY_LIMIT:
@@ -171,15 +183,15 @@ class Program:
         """Find or create the variant of a recorded segment."""
         known = known_programs.setdefault(code_of(self.function), Known())
         key = tuple(segment.key)
-        place = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), recorder.segments)
+        place = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), recorder.grad, recorder.segments)
         settings = (*place[:-1], key)
         recorder.segments += 1
         variants = known.variants.setdefault(settings, [])
         variant = next((v for v in variants if v.fits(segment.sizes)), None)
         if variant is None:
             if variants and state.stance.name == "fail_on_recompile":
-                raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'. function: "
-                                   f"{getattr(self.function, '__qualname__', self.function)}, sizes: {segment.sizes}")
+                raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'. {self.location()}\n"
+                                   f"    sizes: {segment.sizes}")
             if variants and state.stance.name == "eager_on_recompile":
                 return
             if variants:
@@ -198,7 +210,7 @@ class Program:
                 recorder.is_refused = True
                 return
             known.compiled[place] += 1
-            variant = Variant(self.symbolic(known, key, segment), next(numbers))
+            variant = Variant(self.symbolic(known, key, segment), next(numbers), segment.sizes)
             variants.append(variant)
             recorder.is_new = True
             try:
@@ -224,6 +236,13 @@ class Program:
 
     def name(self) -> str:
         return f"'{getattr(self.function, '__qualname__', self.function)}'"
+
+    def location(self) -> str:
+        """Where the function is defined, for messages."""
+        code = code_of(self.function)
+        if not hasattr(code, "co_filename"):
+            return f"function name: {self.name()}"
+        return f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
 
     def run_compiled(self, segment: Segment, variant: Variant) -> None:
         """Run the function that a user's backend returned for a segment, and take over its results. The ops have already
@@ -251,22 +270,24 @@ class Program:
     def graph_of(self, segment: Segment, variant: Variant, living: list[int] | None = None) -> SegmentGraph:
         return SegmentGraph(segment, variant, "inputs" in self.steals, living)
 
-    def symbolic(self, known: Known, key: Any, segment: Segment) -> list[int | None]:
+    def symbolic(self, known: Known, key: Any, segment: Segment) -> list[Any]:
         """The sizes of a new variant."""
         changed = known.symbols.setdefault(key, set())
         before = known.sizes.get(key)
         if before is not None:
-            changed.update([i for i, (old, new) in enumerate(zip(before, segment.sizes, strict=True)) if old != new])
+            changed.update([i for i, (old, new) in enumerate(zip(before, segment.sizes, strict=True))
+                            if not is_same_number(old, new)])
         if self.dynamic is False or not state.config.automatic_dynamic_shapes:
             changed = set()
-        return [None if n > 1 and i not in segment.fixed and (self.dynamic or i in changed or i in segment.marked) else n
-                for i, n in enumerate(segment.sizes)]
+        return [None if can_be_symbol(n) and i not in segment.fixed and (
+            self.dynamic and type(n) is int or i in changed or i in segment.marked) else n for i, n in enumerate(segment.sizes)]
 
     def compile_variant(self, segment: Segment, variant: Variant) -> None:
         made = self.graph_of(segment, variant)
         module = made.module
         state.counters["stats"]["unique_graphs"] += 1
         state.counters["stats"]["calls_captured"] += len(segment.events)
+        state.counters["frames"]["total"] += 1
         state.counters["frames"]["ok"] += 1
         variant.graph = made
         try:

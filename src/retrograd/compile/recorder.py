@@ -7,14 +7,16 @@ graph break). A new segment becomes an fx graph and goes to the backend.
 
 NOTE [Sizes of a segment]
 The key of a segment has its ops, their connections, dtypes, numbers of dimensions and constants. The sizes of its inputs
-and the integers among its arguments are a separate list. A Variant is a segment with its list of sizes, in which None is a
-symbol. With `dynamic=None` all sizes are fixed at first and those that change are symbols in the next variant; with
-`dynamic=True` they are symbols from the start. Sizes of 0 and 1 are never symbols.
+and the integers and floats among its arguments are a separate list. A Variant is a segment with its list of sizes, in which
+None is a symbol. With `dynamic=None` all sizes are fixed at first and those that change are symbols in the next variant; with
+`dynamic=True` they are symbols from the start. Sizes of 0 and 1, infinities and NaN are never symbols, floats only once they
+have changed.
 """
 from __future__ import annotations
 
 import builtins
 import itertools
+import math
 import threading
 import traceback
 import weakref
@@ -55,7 +57,7 @@ class Value:
 
 
 class Size:
-    """An integer of the segment, by number."""
+    """An integer or float of the segment, by number."""
 
     __slots__ = ("number",)
 
@@ -66,15 +68,25 @@ class Size:
 class Variant:
     """A compiled segment, for sizes that are fixed or symbolic (None)."""
 
-    def __init__(self, sizes: list[int | None], number: int) -> None:
+    def __init__(self, sizes: list[Any], number: int, given: list[Any]) -> None:
         self.sizes, self.number = sizes, number
-        self.dynamic = None in sizes
+        self.dynamic = any([size is None and type(n) is int for size, n in zip(sizes, given, strict=True)])
         self.compiled: Any = None
         self.graph: Any = None                    # its SegmentGraph
         self.calls = 0
 
-    def fits(self, sizes: list[int]) -> bool:
-        return all([old == new if old is not None else new > 1 for old, new in zip(self.sizes, sizes, strict=True)])
+    def fits(self, sizes: list[Any]) -> bool:
+        return all([can_be_symbol(new) if old is None else is_same_number(old, new)
+                    for old, new in zip(self.sizes, sizes, strict=True)])
+
+
+def can_be_symbol(number: int | float) -> bool:
+    return number > 1 if type(number) is int else math.isfinite(number)
+
+
+def is_same_number(a: int | float, b: int | float) -> bool:
+    """Whether two numbers are the same constant: NaN equals itself, and the zeros of both signs differ."""
+    return a == b if type(a) is int else repr(a) == repr(b)
 
 
 class Segment:
@@ -84,7 +96,7 @@ class Segment:
         self.first_node = sequence.n              # the number of the last node recorded before it
         self.events: list[Event] = []
         self.key: list[Any] = []
-        self.sizes: list[int] = []
+        self.sizes: list[Any] = []                # integers and floats
         self.marked: set[int] = set()             # sizes that the program declared dynamic
         self.fixed: set[int] = set()              # and those that it declared static
         self.count = 0                            # number of values
@@ -122,15 +134,29 @@ class Segment:
             return [self.template(item) for item in value]
         if isinstance(value, dict):
             return {key: self.template(item) for key, item in value.items()}
-        if type(value) is int and value > 1:
+        if type(value) is int and value > 1 or type(value) is float:
             self.sizes.append(value)
             return Size(len(self.sizes) - 1)
         return value
 
     def add(self, function: Any, args: Any, kwargs: Any, result: Any, line: str) -> None:
         args, kwargs = [self.template(a) for a in args], self.template(kwargs)
-        self.key.append((function, frozen(args), frozen(kwargs)))
+        self.key.append((function, self.frozen(args), self.frozen(kwargs)))
         self.events.append(Event(function, args, kwargs, self.note(result), line))
+
+    def frozen(self, template: Any) -> Any:
+        """A template as part of a key."""
+        if type(template) is Value:
+            return "value", template.number
+        if type(template) is Size:
+            return type(self.sizes[template.number])
+        if isinstance(template, list):
+            return tuple([self.frozen(item) for item in template])
+        if isinstance(template, dict):
+            return tuple([(key, self.frozen(item)) for key, item in template.items()])
+        if isinstance(template, float | complex | int):
+            return type(template), repr(template)
+        return template if getattr(type(template), "__hash__", None) is not None else (type(template), id(template))
 
     def note(self, result: Any) -> Any:
         """Number the tensors of a result."""
@@ -157,21 +183,6 @@ def sees_ops(t: Any) -> bool:
     """Whether the class of a tensor is called for ops."""
     return bool(t._flags & FLAG_SUBCLASS) and (type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__
                                                or type(t).__torch_function__ is not Tensor.__torch_function__)
-
-
-def frozen(template: Any) -> Any:
-    """A template as part of a key."""
-    if type(template) is Value:
-        return "value", template.number
-    if type(template) is Size:
-        return "size"
-    if isinstance(template, list):
-        return tuple([frozen(item) for item in template])
-    if isinstance(template, dict):
-        return tuple([(key, frozen(item)) for key, item in template.items()])
-    if isinstance(template, float | complex | int):
-        return type(template), repr(template)
-    return template if getattr(type(template), "__hash__", None) is not None else (type(template), id(template))
 
 
 # ---- the cache of a program
@@ -307,6 +318,7 @@ class Recorder(TorchDispatchMode):
         self.is_refused = False                   # one of them exceeded the recompile limit
         self.segments = 0                         # number of finished segments
         self.weight = Weight()
+        self.grad = tls.grad_enabled              # at the start of the call
         self.outer: Recorder | None = None        # the suspended recorder of this thread
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

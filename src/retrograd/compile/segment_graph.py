@@ -34,7 +34,7 @@ class SegmentGraph:
             self.take(event.result, node)
         self.living = segment.living() if living is None else living
         self.graph.output(tuple([self.values[number] for number in self.living]))
-        self.module = GraphModule({}, self.graph, f"GraphModule_{variant.number}")
+        self.module = GraphModule({}, self.graph, "GraphModule")
 
     def add_inputs(self, boxed: bool) -> None:
         inputs = self.segment.inputs

@@ -25,6 +25,9 @@ class Config(ModuleType):
         super().__init__(name)
         self.__dict__.update(values)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.__name__}.{name} does not exist")
+
     def patch(self, name: Any = None, value: Any = None, **values: Any) -> Patch:
         """A scope or decorator in which settings have other values: patch("name", value), patch(name=value), patch(dict)."""
         if isinstance(name, str):
@@ -102,13 +105,13 @@ class Patch(ContextDecorator):
         return patched
 
 
-config = Config("config", **other_settings.PROGRAMS,
+config = Config("torch._dynamo.config", **other_settings.PROGRAMS,
                 compiled_autograd=False, compiled_autograd_kwargs_override={}, assume_static_by_default=True,
                 automatic_dynamic_shapes=True, cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False,
                 capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True,
                 fail_on_recompile_limit_hit=False, error_on_recompile=False, specialize_int=False, specialize_float=False,
                 inline_inbuilt_nn_modules=True, record_runtime_overhead=True, disable=False)
-backend_config = Config("config", **other_settings.BACKEND,
+backend_config = Config("torch._inductor.config", **other_settings.BACKEND,
                         **{name: Config(name, **values) for name, values in other_settings.GROUPS.items()},
                         post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
                         enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,

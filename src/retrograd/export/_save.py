@@ -17,12 +17,11 @@ from retrograd.export.graph_signature import (
     TensorArgument,
 )
 from retrograd.fx import Graph, GraphModule, Node
-from retrograd.fx.experimental._symbols import sym_size
 from retrograd.utils import _pytree as pytree
 
 FORMAT = 1
-FUNCTIONS = {"add": operator.add, "floordiv": operator.floordiv, "getitem": operator.getitem, "mul": operator.mul,
-             "sym_size": sym_size}
+FUNCTIONS = {"add": operator.add, "floordiv": operator.floordiv, "getitem": operator.getitem, "mul": operator.mul}
+OLDER = {"sym_size": "aten.sym_size.int"}         # names in files of earlier versions
 
 
 def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: Any = None) -> None:
@@ -86,6 +85,7 @@ def function_named(name: str) -> Any:
     """An op by its name with namespace and overload, or one of the few functions that graphs use besides."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
+    name = OLDER.get(name, name)
     namespace, op, overload = name.split(".")
     return getattr(getattr(getattr(torch.ops, namespace), op), overload)
 

@@ -129,7 +129,7 @@ class Converter:
         g.prefix = node.name
         example = self.examples[node]
         args, kwargs = pytree.tree_map(self.value, (list(node.args), dict(node.kwargs)))
-        if target is sym_size:
+        if target is sym_size():
             return Value(g.size(args[0], args[1]), example)
         if target in SIZES:
             a, b = [g.ints([value]) if not isinstance(value, Value) else value for value in args]

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from retrograd.core.opdef import find_packet
 from retrograd.fx.graph import Graph
 from retrograd.fx.node import Node
 
@@ -110,7 +111,7 @@ class SymbolWriter:
 
     def symbol(self, source: Node, dim: int, factor: int = 1, offset: int = 0) -> Node:
         """A symbol, computed from the size of an input that is `factor` times it plus `offset`."""
-        node = self.graph.call_function(sym_size, (source, dim))
+        node = self.graph.call_function(sym_size(), (source, dim), name="sym_size_int")
         if offset:
             node = self.graph.call_function(operator.add, (node, -offset))
         return node if factor == 1 else self.graph.call_function(operator.floordiv, (node, factor))
@@ -131,9 +132,6 @@ class SymbolWriter:
         return node
 
 
-def sym_size(t: Any, dim: int) -> int:
-    """The size of a tensor in one dimension."""
-    return t.shape[dim]
-
-
-sym_size.__module__ = "torch.fx.experimental._symbols"
+def sym_size() -> Any:
+    """The op that gives the size of a tensor in one dimension."""
+    return find_packet("sym_size").int            # type: ignore[union-attr]
