@@ -8,11 +8,20 @@ import pytest
 
 import retrograd as torch
 from retrograd.compile.state import backend_config
-from tests.compile.programs import gradients_and_structures, graphs, hostile, interpreter, python_state, values_and_memory
+from tests.compile.programs import (
+    calls,
+    calls_of_modules,
+    gradients_and_structures,
+    graphs,
+    hostile,
+    interpreter,
+    python_state,
+    values_and_memory,
+)
 from tests.compile.programs.base import PROGRAMS, Compile
 
 # importing them fills PROGRAMS
-MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter)
+MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter, calls, calls_of_modules)
 
 
 def observe(value: Any) -> Any:
