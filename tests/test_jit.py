@@ -45,3 +45,22 @@ def test_nothing_is_compiled() -> None:
     assert not jit.is_tracing()
     assert jit.annotate(int, 3) == 3
     assert jit.Attribute(3, int).value == 3
+
+
+def test_python_functions_are_not_script_functions():
+    assert not isinstance(lambda: None, torch.jit.ScriptFunction)
+    with pytest.raises(TypeError, match="No constructor defined"):
+        torch.jit.ScriptFunction()
+
+
+def test_script_containers_hold_elements_of_one_type():
+    from retrograd.jit._containers import ScriptDict, ScriptList
+
+    items, table = ScriptList([1, 2]), ScriptDict({"a": 1})
+    items.append(3)
+    table["b"] = 2
+    assert list(items) == [1, 2, 3] and str(items) == "[1, 2, 3]" and str(table) == "{a: 1, b: 2}" and "b" in table
+    with pytest.raises(TypeError):
+        items.append("x")
+    with pytest.raises(TypeError):
+        table[1] = 2

@@ -544,3 +544,9 @@ def test_batch_norm_keeps_channels_innermost(shape: tuple[int, ...], training: b
     made = torch.nn.functional.batch_norm(x, *channels, training=training)
     (grad,) = torch.autograd.grad(made, x, torch.ones_like(made))
     assert made.stride() == x.stride() == grad.stride()
+
+
+def test_rrelu_keeps_tensors_without_dimensions():
+    rrelu, rrelu_ = torch.nn.functional.rrelu, torch.nn.functional.rrelu_
+    assert rrelu(torch.tensor(-1.0), training=True).shape == rrelu_(torch.tensor(-1.0), training=True).shape == ()
+    assert rrelu(torch.tensor(-1.0)).shape == ()

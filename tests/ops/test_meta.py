@@ -90,3 +90,25 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         large(3000, 4000) + large(5000)
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         large(300, 400) @ large(500, 600)
+
+
+def test_functions_made_of_ops_create_their_helpers_on_the_device_of_their_operands():
+    x, image = torch.ones(4, 4, device="meta"), torch.ones(1, 2, 5, device="meta")
+    q, mask = torch.ones(4, 3, 8, device="meta"), torch.ones(3, 3, dtype=torch.bool, device="meta")
+    for made, shape in [
+        (torch.linalg.matrix_rank(x), ()), (torch.linalg.vander(x), (4, 4, 4)), (torch.quantile(x, 0.5), ()),
+        (functional.dropout2d(torch.ones(2, 3, 4, 5, device="meta")), (2, 3, 4, 5)),
+        (functional.pad(image, (1, 2), mode="circular"), (1, 2, 8)),
+        (functional.feature_alpha_dropout(x[None], 0.5, training=True), (1, 4, 4)),
+        (functional.scaled_dot_product_attention(q, q, q, attn_mask=mask), (4, 3, 8)),
+        (functional.scaled_dot_product_attention(q, q, q, is_causal=True), (4, 3, 8)),
+        (functional.ctc_loss(torch.ones(5, 2, 4, device="meta"), torch.ones(2, 3, device="meta").long(), [5, 5], [3, 3]), ()),
+    ]:
+        assert made.is_meta and made.shape == shape
+
+
+def test_out_tensor_on_another_device_is_refused():
+    for function, args in [(torch.add, (torch.ones(2), 1)), (torch.mm, (torch.ones(2, 2), torch.ones(2, 2)))]:
+        made = function(*args)
+        with pytest.raises(RuntimeError, match="from device cpu to device meta, but cross-device copies are not allowed"):
+            function(*args, out=torch.empty_like(made, device="meta"))

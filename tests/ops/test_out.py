@@ -125,3 +125,8 @@ def test_functions_without_an_out_form_refuse_it_although_aten_has_one(call: Any
     with pytest.raises(TypeError):
         call(torch.empty(0))
     assert torch.ops.aten.clone.out(X, out=torch.empty(0)).equal(X)
+
+
+def test_cat_into_out_ignores_the_rank_of_empty_vectors():
+    out = torch.zeros(0)
+    assert torch.cat([torch.zeros(0), torch.ones(2, 2)], 1, out=out).tolist() == [[1, 1], [1, 1]]

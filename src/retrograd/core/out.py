@@ -87,7 +87,9 @@ def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> Non
     if op.check is not None:
         op.check(*inputs)
     if "out_after_dim" in op.traits:
-        rank = (inputs[0][0] if op.has_lists else inputs[0]).array.ndim or 1
+        # as everywhere in cat, empty vectors have no rank of their own
+        first = next((t for t in inputs[0] if t.array.shape != (0,)), inputs[0][0]) if op.has_lists else inputs[0]
+        rank = first.array.ndim or 1
         dim = next(a for a, p in zip(inputs, op.schema.params, strict=True) if p.name == "dim")
         if not -rank <= dim < rank:
             raise dim_error(dim, rank)

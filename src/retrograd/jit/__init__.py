@@ -134,11 +134,16 @@ class CompilationUnit:
 class ScriptObject:
     """An instance of a compiled class, of which there is none."""
 
-    def __init__(self) -> None:
-        raise TypeError("torch._C.ScriptObject: No constructor defined!")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(f"torch._C.{type(self).__name__}: No constructor defined!")
 
 
-ScriptFunction = type(lambda: None)
+class ScriptFunction(ScriptObject):
+    """A compiled function, of which there is none: a Python function is no instance."""
+
+
+class ScriptMethod(ScriptObject):
+    """A method of a compiled module, of which there is none."""
 
 
 def _overload(func: Callable[..., Any]) -> Callable[..., Any]:

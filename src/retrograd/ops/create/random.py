@@ -399,18 +399,18 @@ def normal_of(xp: Any, mean: Any, std: Any, generator_: Any) -> Any:
 SEEDED = "Generator? generator=None) -> Tensor"
 normal_tensor_float = defop(
     f"normal.Tensor_float(Tensor mean, float std=1, *, {SEEDED}", kernel=normal_of,
-    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype)),
+    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype, device=grad.device)),
     jvp=lambda mean_t: zeros_like(mean_t), batch=families.loop, node="NormalBackward1", variants="", real_only=True,
 )
 normal_float_tensor = defop(
     f"normal.float_Tensor(float mean, Tensor std, *, {SEEDED}", kernel=normal_of,
-    vjp=dict(std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
+    vjp=dict(std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype, device=grad.device)),
     jvp=lambda std_t: zeros_like(std_t), batch=families.loop, node="NormalBackward2", variants="", real_only=True,
 )
 normal_tensor_tensor = defop(
     f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {SEEDED}", kernel=normal_of,
-    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype),
-             std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
+    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype, device=grad.device),
+             std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype, device=grad.device)),
     jvp=lambda mean_t, std_t, result: zeros_like(result), batch=families.loop, node="NormalBackward3", variants="",
     real_only=True,
 )

@@ -169,7 +169,7 @@ def mvlgamma_kernel(xp: Any, self: Any, p: int) -> Any:
 
 
 def mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
-    shifts = late.arange(-p / 2 + 0.5, 0.5, 0.5, dtype=self.dtype)
+    shifts = late.arange(-p / 2 + 0.5, 0.5, 0.5, dtype=self.dtype, device=self.device)
     return grad * (shifts + self.unsqueeze(-1)).digamma().sum(-1)
 
 

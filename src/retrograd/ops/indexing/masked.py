@@ -431,7 +431,7 @@ def one_hot_of(self: Any, num_classes: int = -1) -> Any:
         if num_classes <= 0:
             raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes "
                                "argument.")
-        return (self.unsqueeze(-1) == late.arange(num_classes)).to(dtypes.int64)
+        return (self.unsqueeze(-1) == late.arange(num_classes, device=self.device)).to(dtypes.int64)
     values = readable(self).array
     if native is not None and is_ordinary(self):
         made = native.one_hot(values, num_classes)

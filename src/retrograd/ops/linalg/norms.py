@@ -49,7 +49,7 @@ def reflection_vector(vectors: Any, k: int) -> Any:
     """The k-th reflection vector: zeros, then 1, then the column below the diagonal."""
     below = vectors[..., k + 1:, k:k + 1]
     head = below.new_zeros((*vectors.shape[:-2], k + 1, 1))
-    return late.cat([head + late.eye(k + 1, dtype=vectors.dtype)[:, k:], below], -2)
+    return late.cat([head + late.eye(k + 1, dtype=vectors.dtype, device=vectors.device)[:, k:], below], -2)
 
 
 def reflected(x: Any, v: Any, factor: Any) -> Any:
@@ -107,7 +107,7 @@ def reflection_tangent(vectors: Any, vectors_t: Any, tau: Any, tau_t: Any, x: An
 
 def unit_columns(input: Any) -> Any:
     rows, columns = input.shape[-2:]
-    return late.eye(rows, columns, dtype=input.dtype).expand(input.shape)
+    return late.eye(rows, columns, dtype=input.dtype, device=input.device).expand(input.shape)
 
 
 linalg_householder_product = defop(
@@ -205,7 +205,7 @@ defop("matrix_exp(Tensor self) -> Tensor", kernel=lambda self: linalg_matrix_exp
 def matrix_power(self: Any, n: int) -> Any:
     check_square("linalg.matrix_power", self.array)
     if n == 0:
-        unit = late.eye(self.shape[-1], dtype=self.dtype)
+        unit = late.eye(self.shape[-1], dtype=self.dtype, device=self.device)
         return hooks.contiguous_clone(self).copy_(unit.expand(self.shape))
     if n < 0:
         self, n = linalg_inv(self), -n
@@ -470,7 +470,8 @@ defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tenso
       traits=("out_copied",))
 defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
-      kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian),
+      kernel=lambda input, tol, hermitian: matrix_rank(
+          input, tol, late.zeros((), dtype=tol.dtype, device=tol.device), hermitian),
       autocast="float32", traits=("out_copied",), out_form="out_tol_tensor")
 
 
@@ -508,7 +509,7 @@ def vander(x: Any, N: Any) -> Any:
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
-    return late.cat([late.ones((*x.shape, 1), dtype=powers.dtype), powers], -1)
+    return late.cat([late.ones((*x.shape, 1), dtype=powers.dtype, device=x.device), powers], -1)
 
 
 defop("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",

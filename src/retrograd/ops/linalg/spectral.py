@@ -506,7 +506,7 @@ linalg_pinv_tensors = defop(
 def as_tolerance(self: Any, value: Any) -> Any:
     if value is None or isinstance(value, Tensor):
         return value
-    return late.full((), value, dtype=late.real(self.detach()).dtype if self.is_complex() else self.dtype)
+    return late.full((), value, dtype=late.real(self.detach()).dtype if self.is_complex() else self.dtype, device=self.device)
 
 
 def pinv(self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:

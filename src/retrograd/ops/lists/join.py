@@ -664,7 +664,7 @@ def written_in_a_circle(self: Any, pad: Any) -> Any:
     shape = list(sizes)
     for d, before, after in dims:
         shape[d] += before + after
-    made = late.empty(tuple(shape), dtype=self.dtype)
+    made = late.empty(tuple(shape), dtype=self.dtype, device=self.device)
     inside = made
     for d, before, _ in dims:
         inside = call(slice_, [inside, d, before, before + sizes[d], 1])

@@ -381,7 +381,7 @@ def ctc_loss_tensors(log_probs: Any, targets: Any, input_lengths: Any, target_le
     else:
         lengths = numbers(target_lengths, "target_lengths")
         loss = call(ctc_of_lists, [frames, targets, numbers(input_lengths), lengths, blank, zero_infinity])[0]
-        counts = new_tensor(np.array([max(n, 1) for n in lengths], loss.array.dtype))
+        counts = new_tensor(np.array([max(n, 1) for n in lengths], loss.array.dtype)).to(loss.device)
     if zero_infinity:
         loss = late.where(loss == np.inf, 0.0, loss)
     if reduction == MEAN:

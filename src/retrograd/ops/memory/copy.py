@@ -400,6 +400,9 @@ def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str 
     if " || " in rule:
         rule = rule.split(" || ")[1 if value.array.ndim else 0]
     check_dtype(rule, value.dtype, out.dtype, output)
+    if (out._flags ^ value._flags) & FLAG_META:
+        raise RuntimeError(f"Attempting to copy from device {value.device} to device {out.device}, but cross-device copies are "
+                           "not allowed!")
     if out.array.shape != value.array.shape:
         hooks.resize_out(out, value)
     check_writable(out.array)

@@ -31,14 +31,14 @@ def as_bias(mask: Any, dtype: Any) -> Any:
     """A bool mask as an additive bias of the scores."""
     if mask.dtype.name != "bool":
         return mask
-    return late.zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask.logical_not(), -math.inf)
+    return late.zeros(tuple(mask.shape), dtype=dtype, device=mask.device).masked_fill(mask.logical_not(), -math.inf)
 
 
 def weights_of(query: Any, key: Any, is_causal: bool, attn_mask: Any, scale: float | None) -> Any:
     """The attention weights, over tensors."""
     scores = query.matmul(key.transpose(-2, -1)) * scale_of(query, scale)
     if is_causal:
-        later = late.ones((query.shape[-2], key.shape[-2]), dtype=query.dtype).triu(1) > 0
+        later = late.ones((query.shape[-2], key.shape[-2]), dtype=query.dtype, device=query.device).triu(1) > 0
         scores = scores.masked_fill(later, -math.inf)
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, query.dtype)
@@ -204,7 +204,7 @@ def attention_and_weights(query: Any, key: Any, value: Any, attn_mask: Any, drop
         key, value = for_every_head(query, key, value)
     factor = math.sqrt(scale_of(query, scale))
     if is_causal:
-        attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
+        attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_, device=query.device).tril()
     scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, scores.dtype)

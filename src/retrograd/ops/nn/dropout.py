@@ -22,15 +22,15 @@ def dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = Fa
     if p == 0 or not train or input.array.size == 0:
         return input
     if p == 1:
-        zero = late.zeros((), dtype=input.dtype)
+        zero = late.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(zero) if inplace else input * zero
     shape = input.array.shape
     if feature:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        noise = late.empty((*shape[:2], *[1] * (len(shape) - 2)), dtype=input.dtype)
+        noise = late.empty((*shape[:2], *[1] * (len(shape) - 2)), dtype=input.dtype, device=input.device)
     elif tls.transforms:
-        noise = late.empty(shape, dtype=input.dtype)
+        noise = late.empty(shape, dtype=input.dtype, device=input.device)
     else:
         noise = late.empty_like(input)
     # Not in place under vmap: each example may need its own draw, but unbatched new memory is shared.

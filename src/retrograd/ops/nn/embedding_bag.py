@@ -112,7 +112,7 @@ def bags_of(indices: Any, offsets: Any, bag_of: Any) -> Any:
     """The bag of each index, computed if the forward did not need it."""
     if bag_of.numel() or not indices.numel():
         return bag_of
-    places = late.arange(indices.numel(), dtype=offsets.dtype)
+    places = late.arange(indices.numel(), dtype=offsets.dtype, device=offsets.device)
     return late.searchsorted(offsets, places, right=True) - 1
 
 
@@ -127,7 +127,7 @@ def gradient_of_rows(grad: Any, bag_of: Any, sizes: Any, mode: int, per_sample_w
 def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, rows: int, scale_grad_by_freq: bool, mode: int,
                 per_sample_weights: Any, padding_idx: int) -> Any:
     """The gradient of the table."""
-    zeros = late.zeros((rows, grad.shape[1]), dtype=grad.dtype)
+    zeros = late.zeros((rows, grad.shape[1]), dtype=grad.dtype, device=grad.device)
     if mode == MAX:
         return zeros.scatter_add(0, largest, grad.masked_fill((sizes == 0).unsqueeze(1), 0))
     each = gradient_of_rows(grad, bag_of, sizes, mode, per_sample_weights)

@@ -119,7 +119,7 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
         f"{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * rank}] padding) -> Tensor",
         kernel=backward_kernel, node=f"{stem}BackwardBackward0", widen=True, out=False,
         vjp=dict(grad_output=lambda grad, padding: call(forward, [grad, padding]),
-                 self=lambda grad, self_shape: late.zeros(self_shape, dtype=grad.dtype)),
+                 self=lambda grad, self_shape: late.zeros(self_shape, dtype=grad.dtype, device=grad.device)),
         jvp=lambda grad_output_t, self_p, padding: call(backward, [grad_output_t, self_p, padding]), **columns,
     )
     forward = defop(

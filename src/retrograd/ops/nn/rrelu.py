@@ -31,13 +31,13 @@ def rrelu_kernel(xp: Any, self: Any, noise: Any, lower: float, upper: float, tra
         raise RuntimeError(f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
                            f"noise.shape = {list(noise.shape)}")
     if not training:
-        return xp.ascontiguousarray(leaky_kernel(xp, self, (lower + upper) / 2))
+        return xp.asarray(leaky_kernel(xp, self, (lower + upper) / 2), order="C")
     if self.dtype.kind not in "fV" or self.dtype == np.float16:
         raise unsupported("rrelu_with_noise_out_cpu", self.dtype)
     low = self <= 0
     noise[...] = 1
     noise[low] = generator.uniform(source_of(gen), (int(low.sum()),), lower, upper, np.dtype(np.float64)).astype(self.dtype)
-    return xp.ascontiguousarray(self * noise)
+    return xp.asarray(self * noise, order="C")
 
 
 def by_noise(lower: float, upper: float, training: bool) -> bool:

@@ -128,7 +128,7 @@ def extent_gradient(grad: Any, self: Any, edges: Any, range: Any) -> Any:
     """The gradient of the elements: the edges depend on the smallest and the largest."""
     if range is not None or not self.numel():
         return late.zeros_like(self)
-    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
+    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype, device=edges.device)
     return spread_evenly((grad * (1 - share)).sum(), self, self.detach().amin()) + spread_evenly(
         (grad * share).sum(), self, self.detach().amax())
 
@@ -136,7 +136,7 @@ def extent_gradient(grad: Any, self: Any, edges: Any, range: Any) -> Any:
 def extent_tangent(self: Any, self_t: Any, edges: Any, range: Any) -> Any:
     if range is not None or not self.numel():
         return late.zeros_like(edges)
-    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
+    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype, device=edges.device)
     return read_evenly(self_t, self, self.detach().amin()) * (1 - share) + read_evenly(
         self_t, self, self.detach().amax()) * share
 

@@ -155,7 +155,7 @@ def running_extreme(name: str, reduce: str) -> Any:
 def running_extreme_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
     if self.numel() == 0:
         return self
-    return late.zeros(self.shape, dtype=self.dtype).scatter_add(dim, indices, grad)
+    return late.zeros(self.shape, dtype=self.dtype, device=self.device).scatter_add(dim, indices, grad)
 
 
 def running_extreme_jvp(self_t: Any, indices: Any, dim: int) -> Any:

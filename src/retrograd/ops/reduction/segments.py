@@ -95,7 +95,7 @@ def segments_of(data: Any, lengths: Any, offsets: Any) -> tuple[Any, Any, int]:
     sizes = offsets.diff() if lengths is None else lengths
     axis, count = sizes.ndim - 1, sizes.shape[-1]
     ends = offsets.narrow(-1, 1, count) if lengths is None else lengths.cumsum(-1)
-    position = late.arange(data.shape[axis])
+    position = late.arange(data.shape[axis], device=data.device)
     where = (ends.unsqueeze(-1) <= position).sum(-2)
     if lengths is None:
         where = late.where(position < offsets.narrow(-1, 0, 1), count, where)

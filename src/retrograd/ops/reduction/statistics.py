@@ -88,7 +88,7 @@ def widths(name: str, y: Any, x: Any, dim: int) -> Any:
 def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
     axis = wrap_dim(wrap_dim(dim, y.ndim), y.ndim, scalar_ok=False)
     if y.shape[axis] == 0:
-        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
+        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype, device=y.device).zero_()
     steps = widths("trapezoid", y, x, axis)
     left, right = neighbours(y, axis)
     return over(((left + right) * steps).sum(axis), 2)
@@ -97,7 +97,7 @@ def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
 def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim, scalar_ok=False)
     if y.shape[axis] == 0:
-        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
+        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype, device=y.device).zero_()
     no_bool("trapezoid", y=y)
     if isinstance(dx, bool):
         raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
@@ -295,7 +295,8 @@ def quantile_of_number(name: str, ignore_nan: bool) -> Any:
         made = quantiles_at_once(name, self, q, dim, keepdim, interpolation)
         if made is not None:
             return made
-        return quantile_by(name, ignore_nan)(self, late.full((), q, dtype=self.dtype), dim, keepdim, interpolation)
+        q = late.full((), q, dtype=self.dtype, device=self.device)
+        return quantile_by(name, ignore_nan)(self, q, dim, keepdim, interpolation)
     return composite
 
 

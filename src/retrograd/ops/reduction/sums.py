@@ -691,7 +691,7 @@ def trace_backward(grad: Any, self_sym_sizes: Any) -> Any:
     rows, columns = self_sym_sizes
     if rows == columns:
         return grad.expand((rows,)).diag_embed()
-    places = late.arange(0, min(rows, columns) * (columns + 1), columns + 1)
+    places = late.arange(0, min(rows, columns) * (columns + 1), columns + 1, device=grad.device)
     return grad.new_zeros(rows * columns).index_fill(0, places, grad).view(self_sym_sizes)
 
 

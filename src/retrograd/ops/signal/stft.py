@@ -31,7 +31,7 @@ def padded_window(window: Any, like: Any, win_length: int, n_fft: int) -> Any:
     """The window, or ones, with zeros on both sides up to the length of a frame; None where all of it is 1."""
     if win_length < n_fft:
         left = (n_fft - win_length) // 2
-        whole = late.zeros(n_fft, dtype=like.dtype if window is None else window.dtype)
+        whole = late.zeros(n_fft, dtype=like.dtype if window is None else window.dtype, device=like.device)
         part = whole.narrow(0, left, win_length)
         if window is None:
             part.fill_(1)
@@ -127,7 +127,7 @@ def istft(input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None
     spectrum = late.view_as_complex(parts.transpose(1, 2))
     window = padded_window(window, late.real(input.detach()), size, n_fft)
     if window is None:
-        window = late.ones(n_fft, dtype=late.real(input.detach()).dtype)
+        window = late.ones(n_fft, dtype=late.real(input.detach()).dtype, device=input.device)
     mode = 1 if normalized else 2
     if return_complex:
         if onesided:
