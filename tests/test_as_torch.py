@@ -408,3 +408,17 @@ def test_functions_are_found_by_the_names_in_pickles_of_pytorch() -> None:
     run_installed("import torch, pickle\n"
                   "assert pickle.loads(b'\\x80\\x04ctorch._C\\n_VariableFunctionsClass.tanh\\n.') is torch.tanh\n"
                   "assert pickle.loads(b'\\x80\\x04ctorch._utils\\ntorch.channels_last\\n.') is torch.channels_last")
+
+
+def test_private_modules_of_the_compiler_and_of_distributed_are_found() -> None:
+    run_installed("import torch\n"
+                  "from torch.jit._state import _enabled, _script_classes\n"
+                  "assert not _enabled and not _enabled.enabled and not _script_classes\n"
+                  "from torch._inductor.decomposition import decompositions, register_decomposition\n"
+                  "@register_decomposition([torch.ops.aten.square.default])\n"
+                  "def square(x): return x * x\n"
+                  "assert decompositions[torch.ops.aten.square.default] is square\n"
+                  "from torch.distributed.checkpoint.utils import CheckpointException\n"
+                  "assert issubclass(CheckpointException, BaseException)\n"
+                  "from torch.distributed._tensor.device_mesh import DeviceMesh\n"
+                  "assert DeviceMesh is torch.distributed.device_mesh.DeviceMesh")

@@ -240,6 +240,10 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_export.wrappers": {
         "mark_subclass_constructor_exportable_experimental": "_torch_private:exportable_constructor",
     },
+    "_inductor.decomposition": {
+        "decompositions": "_torch_private:inductor_decompositions",
+        "register_decomposition": "_torch_private:register_inductor_decomposition",
+    },
     "_inductor.utils": {
         "GPU_TYPES": "_torch_private:GPU_TYPES",
     },

@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from enum import Enum
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -170,6 +171,15 @@ class classproperty:
 rebuild_tensor_v2 = rebuild.rebuild_tensor
 rebuild_parameter = rebuild.rebuild_parameter
 rebuild_parameter_with_state = rebuild.rebuild_parameter_with_state
+
+
+# ---- torch._inductor.decomposition
+inductor_decompositions: dict[Any, Any] = {}
+
+
+def register_inductor_decomposition(ops: Any) -> Callable[[Any], Any]:
+    """A decorator that makes a function the decomposition of ops in the table of PyTorch's compiler."""
+    return import_module("retrograd._decomp").register_decomposition(ops, inductor_decompositions)  # type: ignore[no-any-return]
 
 
 # ---- torch._jit_internal

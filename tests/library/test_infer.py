@@ -10,6 +10,7 @@ import retrograd as torch
 from retrograd.library import infer_schema
 
 Tensor = torch.Tensor
+CPU = torch.device("cpu")
 
 
 def many(x: Tensor, y: int, z: Optional[Tensor] = None, s: str = "a", b: bool = True, f: float = 1.0,  # noqa: UP045
@@ -53,3 +54,15 @@ def test_what_no_schema_can_say_is_refused(function: object, written: object, me
     with pytest.raises(ValueError) as caught:
         infer_schema(function, mutates_args=written)
     assert str(caught.value).startswith(f"infer_schema(func): {message}")
+
+
+def test_dtypes_and_devices_are_defaults() -> None:
+    def cast(x: torch.Tensor, dtype: torch.dtype = torch.float16, where: torch.device = CPU) -> torch.Tensor:
+        assert dtype is torch.float16 and where == torch.device("cpu")
+        return x.to(dtype)
+
+    assert infer_schema(cast, mutates_args=()) == '(Tensor x, ScalarType dtype=float16, Device where="cpu") -> Tensor'
+    op = torch.library.custom_op("defaults_of::cast", cast, mutates_args=())
+    assert op(torch.ones(2)).dtype is torch.float16
+    assert str(torch.ops.defaults_of.cast.default._schema) == (
+        "defaults_of::cast(Tensor x, ScalarType dtype=5, Device where=cpu) -> Tensor")

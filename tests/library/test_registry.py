@@ -146,3 +146,13 @@ def test_functions_register_too() -> None:
         assert torch.ops.t_fun.f.default.tags == [torch.Tag.pointwise]
         assert torch.ops.t_fun.f(torch.zeros(1)).item() == 1.0
         assert torch.ops.t_fun.f(torch.zeros(1, device="meta")).shape == (1,)
+
+
+@pytest.mark.parametrize(("word", "number"), [("float32", 6), ("half", 5), ("long", 4), ("bool", 11), ("float8_e4m3fn", 24)])
+def test_names_of_dtypes_are_numbers_in_schemas(word: str, number: int) -> None:
+    library = torch.library.Library("numbers_of", "DEF")
+    library.define(f"{word}_(Tensor x, ScalarType a={word}, ScalarType[] b=[{word}]) -> Tensor")
+    arguments = getattr(torch.ops.numbers_of, f"{word}_").default._schema.arguments
+    assert arguments[1].default_value == number and arguments[2].default_value == [number]
+    with pytest.raises(RuntimeError, match="invalid numeric default value"):
+        library.define(f"other(Tensor x, int a={word}32) -> Tensor")

@@ -48,3 +48,9 @@ def test_scales_of_tensors_rows_and_blocks_are_applied() -> None:
     blocks = F.scaled_mm(low[0], low[1], torch.tensor([[1.0, 2.0], [3.0, 4.0]]), block, torch.ones(2, 3), block,
                          output_dtype=torch.float32)
     assert blocks[:, 0].tolist() == [48.0, 112.0]
+
+
+def test_groups_with_scales_are_refused_on_the_cpu() -> None:
+    one = F.ScalingType.TensorWise
+    with pytest.raises(NotImplementedError, match="'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend"):
+        F.scaled_grouped_mm(torch.ones(2, 2), torch.ones(2, 2), torch.ones(1), one, torch.ones(1), one)

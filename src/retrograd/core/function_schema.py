@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from retrograd.core.dtypes import ALIASES
+
 # The printed names of argument types.
 TYPES: Final = {
     "Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "SymBool": "bool", "str": "str",
@@ -18,6 +20,12 @@ UNKNOWN_TYPE = ("\nunknown type specifier. Common valid schema types include Ten
                 "full list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
 # Named constants that are allowed as numeric defaults.
 ENUMS: Final = {"Mean": 1, "Sum": 2, "float": 6, "double": 7, "long": 4, "contiguous_format": 0, "strided": 0}
+# PyTorch's numbers of dtypes, by position; schemas print a default dtype as its number.
+SCALAR_TYPES: Final = (
+    "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 bfloat16 "
+    "quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 "
+    "uint32 uint64 uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 float8_e8m0fnu "
+    "float4_e2m1fn_x2").split()
 TOKEN = (r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"
          r"(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)|(?P<mark>::|\.\.\.|[()\[\],*=?!.|-]))")
 KEYWORDS = ("None", "True", "False")
@@ -323,7 +331,7 @@ class Reader:
             self.take("None")
         if base in ("str", "Device", "Dimname"):
             word = self.take("string_literal")[1:-1]
-            return word, f'"{word}"'
+            return word, word if base == "Device" else f'"{word}"'
         if self.kind in ("True", "False") and base in ("bool", "SymBool", "Scalar"):
             value = self.taken("True") or not self.taken("False")
             return value, str(value)
@@ -332,6 +340,12 @@ class Reader:
         if self.kind == "ident" and self.tokens[self.next][1] in ENUMS:
             number = ENUMS[self.take("ident")]
             return number, str(number)
+        if self.kind == "ident" and base == "ScalarType":
+            word = self.tokens[self.next][1]
+            full = ALIASES[word].name if word in ALIASES else word
+            if full in SCALAR_TYPES:
+                self.take("ident")
+                return SCALAR_TYPES.index(full), str(SCALAR_TYPES.index(full))
         sign = "-" if self.taken("-") else ""
         if self.kind != "number":
             self.next += self.kind != "eof"           # PyTorch's marker is one token further

@@ -20,7 +20,8 @@ def absent(module: str, *names: str) -> dict[str, Any]:
 def absent_class(module: str, name: str) -> type:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(f"{type(self).__name__} cannot be made: {REASON}.")
-    return type(name, (), {"__module__": module, "__init__": refuse, "__doc__": f"Not available: {REASON}."})
+    bases = (BaseException,) if name.endswith(("Exception", "Error")) else ()       # named in `except` clauses
+    return type(name, bases, {"__module__": module, "__init__": refuse, "__doc__": f"Not available: {REASON}."})
 
 
 def absent_function(module: str, name: str) -> Any:

@@ -8,6 +8,8 @@ import numpy as np
 
 from retrograd.core import convert
 from retrograd.core.convert import MISMATCH
+from retrograd.core.dtypes import BY_NAME
+from retrograd.core.function_schema import SCALAR_TYPES
 from retrograd.core.hooks import hooks
 from retrograd.core.schema import REQUIRED
 from retrograd.core.tensor import Tensor
@@ -36,8 +38,7 @@ def bind(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
             value = kwargs[param.name]
             used += 1
         elif param.default is not REQUIRED:
-            default = param.default
-            bound.append(list(default) if param.is_list and isinstance(default, tuple) else default)
+            bound.append(default_of(param))
             continue
         else:
             raise RuntimeError(f"{head} is missing value for argument '{param.name}'. {where}")
@@ -50,6 +51,16 @@ def bind(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         twice = next(name for name in kwargs if names.index(name) < len(args))
         raise RuntimeError(f"{head} got multiple values for argument '{twice}'. {where}")
     return bound
+
+
+def default_of(param: Any) -> Any:
+    """The default of a parameter as kernels get it; schemas have numbers for dtypes and names for devices."""
+    default = param.default
+    if param.type == "ScalarType" and type(default) is int:
+        return BY_NAME[SCALAR_TYPES[default]]
+    if param.type == "Device" and type(default) is str:
+        return convert.to_device(default)
+    return list(default) if param.is_list and isinstance(default, tuple) else default
 
 
 def declaration(op: Any) -> Any:

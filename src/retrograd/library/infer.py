@@ -145,7 +145,9 @@ def spell_default(value: Any) -> Any:
     if isinstance(value, (int, float, bool)):
         return str(value)
     if isinstance(value, dtype):
-        return f'"{value}"'.replace("torch.", "").strip('"')
+        return value.name
+    if isinstance(value, device):
+        return f'"{value}"'
     return None
 
 

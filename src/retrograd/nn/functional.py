@@ -44,7 +44,7 @@ from retrograd.nn.functions.attention import multi_head_attention_forward
 from retrograd.nn.functions.base import aten
 from retrograd.nn.functions.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from retrograd.nn.functions.embedding import embedding, embedding_bag
-from retrograd.nn.functions.grouped import ScalingType, SwizzleType, grouped_mm, scaled_mm
+from retrograd.nn.functions.grouped import ScalingType, SwizzleType, grouped_mm, scaled_grouped_mm, scaled_mm
 from retrograd.nn.functions.linear_cross_entropy import linear_cross_entropy
 from retrograd.nn.functions.loss import (
     binary_cross_entropy,
@@ -168,7 +168,8 @@ __all__ = [
     "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle", "nll_loss", "normalize", "one_hot",
     "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6",
-    "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_mm", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu",
+    "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_mm", "scaled_dot_product_attention",
+    "scaled_grouped_mm", "selu", "selu_", "sigmoid", "silu",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
     "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
     "upsample_bilinear", "upsample_nearest",

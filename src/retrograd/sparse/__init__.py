@@ -77,4 +77,6 @@ def __getattr__(name: str) -> Any:
         types = import_module("retrograd.sparse.types").TYPES
         if name in types:
             return types[name]
+    if name == "to_sparse_semi_structured" or name.startswith("SparseSemiStructuredTensor"):
+        return getattr(import_module("retrograd.sparse.semi_structured"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

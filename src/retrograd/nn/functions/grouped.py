@@ -90,6 +90,13 @@ def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b
     return (product if bias is None else product + bias.float()).to(output_dtype or torch.bfloat16)
 
 
+def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any,
+                      swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, offs: Any = None,
+                      output_dtype: Any = torch.bfloat16, contraction_dim: Any = (), use_fast_accum: bool = False) -> Any:
+    """Products of groups of matrices with scales, which PyTorch has on CUDA alone."""
+    raise NotImplementedError("Could not run 'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend.")
+
+
 def as_list(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
