@@ -297,3 +297,41 @@ def test_products_of_bfloat16_are_added_up_in_float(m: int, k: int, n: int) -> N
     bias = numbers(n).to(torch.bfloat16)
     found = torch.addmm(bias, a[0] if a.ndim == 3 else a, b[0] if b.ndim == 3 else b, beta=2, alpha=0.5)
     torch.testing.assert_close(found.double(), 2 * bias.double() + 0.5 * (a[0].double() @ b[0].double()), rtol=8e-3, atol=most)
+
+
+IMAGES: Any = {
+    "max_pool2d": lambda x: F.max_pool2d(x, 3, 2, 1),
+    "dilated": lambda x: F.max_pool2d(x, 2, 1, 0, 2),
+    "indices": lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 1)),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, (2, 4)),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, x[0, :, 0, 0], x[0, :, 1, 1], True),
+    "batch_norm of kept statistics": lambda x: F.batch_norm(x, x[0, :, 0, 0].detach(), x[0, :, 1, 1].detach() ** 2),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", list(IMAGES))
+@pytest.mark.parametrize("channels", [3, 5, 300])
+def test_images_with_their_channels_innermost_have_the_results_of_others(dtype: Any, name: str, channels: int) -> None:
+    image = numbers(2, channels, 9, 11).to(dtype)
+    if name.endswith("pool2d"):
+        image[0, 1, 3, 4] = float("nan")
+        image[1, 2, 0, 0] = float("inf")
+
+    def run(x: Any) -> list[Any]:
+        x = x.detach().requires_grad_()
+        made = IMAGES[name](x)
+        if not made.requires_grad:
+            return [made]
+        weights = torch.linspace(-1, 1, made.numel()).reshape(made.shape).to(dtype)
+        return [made.detach(), *torch.autograd.grad(made, x, weights), *torch.autograd.grad(IMAGES[name](x).sum(), x)]
+    last = torch.channels_last
+    for x in (image.contiguous(memory_format=last), image.contiguous(memory_format=last)[:, 1:], image[..., ::2, 1:]):
+        found, wanted = with_threads(lambda x=x: [t.nan_to_num(1e4, 2e4) for t in run(x)]), run(x.contiguous())
+        for a, b in zip(found, wanted, strict=True):
+            assert a.dtype == b.dtype
+            torch.testing.assert_close(a, b.nan_to_num(1e4, 2e4), rtol=TOLERANCE[dtype], atol=20 * TOLERANCE[dtype])
+        if x.is_contiguous(memory_format=last):
+            assert all(t.is_contiguous(memory_format=last) for t in run(x))

@@ -10,6 +10,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.dtypes import HALVES, is_complex_type
 
 SMALL = 4096                  # elements; below this NumPy is faster than calling the C function
+FEW = 256                     # the same for conversions
 
 
 def copy_into(target: Any, source: Any) -> None:
@@ -46,6 +47,15 @@ def cast_array(array: Any, dtype: Any) -> Any:
     if array.dtype == np.float64 and dtype in HALVES:             # PyTorch rounds twice
         array = array.astype(np.float32)
     return array.astype(dtype)
+
+
+def converted(array: Any, dtype: Any, order: Any = "K") -> Any:
+    """`array.astype(dtype, order)` for floating-point dtypes."""
+    if array.size > FEW and fast_kernels.native is not None:
+        made = np.empty_like(array, dtype, order)
+        if fast_kernels.native.cast(made, array):
+            return made
+    return array.astype(dtype, order)
 
 
 def contiguous(array: Any) -> Any:

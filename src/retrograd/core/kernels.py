@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
+from retrograd.core.copying import converted
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor, new_tensor
@@ -456,10 +457,10 @@ def widen(op: OpDef, values: Any) -> Any:
             for k, v in enumerate(value):
                 if type(v) is ndarray and v.dtype in HALVES:
                     narrow = v.dtype
-                    value[k] = v.astype(FLOAT32)
+                    value[k] = converted(v, FLOAT32)
         elif type(value) is ndarray and value.dtype in HALVES:
             narrow = value.dtype
-            values[i] = value.astype(FLOAT32, "C" if 0 in value.strides else "K")      # stride 0 gives no order to preserve
+            values[i] = converted(value, FLOAT32, "C" if 0 in value.strides else "K")      # stride 0 gives no order to preserve
     return narrow
 
 
@@ -467,7 +468,7 @@ def narrowed(result: Any, dtype: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)(narrowed(r, dtype) for r in result)
     result = np.asarray(result)
-    return result.astype(dtype) if result.dtype == FLOAT32 else result
+    return converted(result, dtype) if result.dtype == FLOAT32 else result
 
 
 def write_into(op: OpDef, target: Tensor, result: Any) -> None:

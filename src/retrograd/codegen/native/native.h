@@ -540,14 +540,43 @@ static PyObject *by_channel(PyArrayObject *x, Norm *j) {
 static int batch_shape(PyArrayObject *x, Norm *j) {
   const int nd = PyArray_NDIM(x);
   if (nd < 2 || !PyArray_SIZE(x)) return 0;
-  /* images and volumes with their channels innermost have results like that: the other kernel makes them */
-  if (PyArray_NDIM(x) > 3 && !PyArray_IS_C_CONTIGUOUS(x) && PyArray_STRIDE(x, 1) == PyArray_ITEMSIZE(x)) return 0;
   j->N = PyArray_DIM(x, 0);
   j->C = PyArray_DIM(x, 1);
   j->size = PyArray_SIZE(x) / j->N / j->C;
   j->groups = 1;
-  return 1;
+  if (nd < 4 || PyArray_IS_C_CONTIGUOUS(x) || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return 1;
+  /* images and volumes with their channels innermost, whose results are like that: matrices, unless they have gaps */
+  npy_intp step = PyArray_ITEMSIZE(x) * j->C;
+  for (int d = nd - 1; d >= 0; d -= d == 2 ? 2 : 1) {
+    if (PyArray_STRIDE(x, d) != step || (d > 1 && PyArray_DIM(x, d) < 2)) return 0;
+    step *= PyArray_DIM(x, d);
+  }
+  j->N *= j->size;
+  j->size = 1;
+  return j->C >= 4;
 }
+/* Images with their channels innermost as the matrix that they are, and a new array of their strides. */
+static PyArrayObject *as_matrix(PyArrayObject *x, const Norm *j) {
+  const int nd = PyArray_NDIM(x);
+  npy_intp order[MAXD], dims[2] = {j->N, j->C};
+  for (int d = 0; d < nd; d++) order[d] = d == nd - 1 ? 1 : d ? d + 1 : 0;
+  PyArray_Dims by = {order, nd}, shape = {dims, 2};
+  PyArrayObject *turned = (PyArrayObject *)PyArray_Transpose(x, &by), *rows = NULL;
+  if (turned) {
+    rows = row_major(turned);
+    Py_DECREF(turned);
+  }
+  if (!rows) return NULL;
+  turned = (PyArrayObject *)PyArray_Newshape(rows, &shape, NPY_CORDER);
+  Py_DECREF(rows);
+  return turned;
+}
+static PyObject *like_images(PyArrayObject *x) {
+  PyArray_Descr *descr = PyArray_DESCR(x);
+  Py_INCREF(descr);
+  return PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), NULL, 0, NULL);
+}
+#define IS_TURNED(j, x) ((j).size == 1 && (j).N * (j).C == PyArray_SIZE(x) && (j).N != PyArray_DIM(x, 0))
 /* Channels of one element for each example, the columns of a matrix: reduced down the columns, computed row by row. */
 static int column_sums(const Info *I, const Entry *E, const Norm *j, PyArrayObject *const *a, double *to) {
   char marked[MAXD + 1];
@@ -582,28 +611,36 @@ static int columns_centre(Norm *j, PyArrayObject *x) {
   Py_DECREF(a[1]);
   return done;
 }
-/* the columns' numbers, `count` to each, as operands from `first` on; the arrays before them and the result are matrices */
+/* the columns' numbers, `count` to each, as operands from `first` on; the arrays before them and the result are matrices.
+   Short rows are joined to longer ones, for which the numbers are repeated. */
 static int columns_run(const Norm *j, LineFn f, char *const *arrays, int first, double *const *numbers, int count) {
   const int code = j->wide ? F64 : F32, size = item_size[code];
-  Lines l;
-  memset(&l, 0, sizeof l);
-  char *memory = malloc((size_t)count * j->C * size);
+  const long joined = j->C < 128 && j->N >= 64 ? 256 / j->C : 1, each = joined * j->C;
+  char *memory = malloc((size_t)count * each * size);
   if (!memory) return 0;
-  l.f = f;
-  l.nop = first + count + 1;
-  l.nd = 1;
-  l.wide = j->wide;
-  l.n = j->C;
-  l.rows = l.shape[0] = j->N;
-  for (int o = 0; o < l.nop; o++) {
-    const int number = o >= first && o < first + count;
-    l.p[o] = number ? memory + (size_t)(o - first) * j->C * size : arrays[o < first ? o : first];
-    l.t[o] = (char)(number ? code : j->code);
-    l.cs[o] = item_size[(int)l.t[o]];
-    l.st[o][0] = number ? 0 : j->C * l.cs[o];
-    if (number) pack_doubles(numbers[o - first], l.p[o], code, j->C);
+  for (int i = 0; i < count; i++)
+    for (long k = 0; k < joined; k++) pack_doubles(numbers[i], memory + (i * each + k * j->C) * size, code, j->C);
+  int done = 1;
+  for (int rest = 0; rest < 2 && done; rest++) { /* whole rows, then what is left */
+    Lines l;
+    memset(&l, 0, sizeof l);
+    l.f = f;
+    l.nop = first + count + 1;
+    l.nd = 1;
+    l.wide = j->wide;
+    l.n = rest ? j->N % joined * j->C : each;
+    l.rows = l.shape[0] = rest ? 1 : j->N / joined;
+    if (!l.n) break;
+    for (int o = 0; o < l.nop; o++) {
+      const int number = o >= first && o < first + count;
+      l.t[o] = (char)(number ? code : j->code);
+      l.cs[o] = item_size[(int)l.t[o]];
+      l.st[o][0] = number ? 0 : each * l.cs[o];
+      l.p[o] = number ? memory + (size_t)(o - first) * each * size
+                      : arrays[o < first ? o : first] + (rest ? j->N / joined * each * l.cs[o] : 0);
+    }
+    done = run_lines(&l, 0) == 0;
   }
-  const int done = run_lines(&l, 0) == 0;
   free(memory);
   return done;
 }
@@ -662,9 +699,10 @@ static PyObject *native_batch_norm(PyObject *const *args, Py_ssize_t n) {
   const int kept = w ? j.wc : b ? j.bc : rm ? mc : j.code;
   const npy_intp dims[1] = {j.training ? j.C : 0};
   const long k = j.C;
-  if (!(x = row_major(x))) return NULL;
-  PyObject *out = new_array(j.code, PyArray_NDIM(x), PyArray_DIMS(x)), *mean = new_array(kept, 1, dims),
-           *rstd = new_array(kept, 1, dims), *made = NULL;
+  PyArrayObject *images_last = IS_TURNED(j, x) ? x : NULL;
+  if (!(x = images_last ? as_matrix(x, &j) : row_major(x))) return NULL;
+  PyObject *out = images_last ? like_images(images_last) : new_array(j.code, PyArray_NDIM(x), PyArray_DIMS(x)),
+           *mean = new_array(kept, 1, dims), *rstd = new_array(kept, 1, dims), *made = NULL;
   double *memory = malloc(sizeof(double) * 3 * k);
   if (out && mean && rstd && memory) {
     j.wide = type_of(j.code);
@@ -743,12 +781,17 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
   const int kept = w ? j.wc : j.code;
   const npy_intp dims[1] = {j.C};
   const long k = j.C;
-  if (!(x = row_major(x))) return NULL;
-  if (!(g = row_major(g))) {
+  PyArrayObject *images_last = IS_TURNED(j, x) ? x : NULL;
+  if (images_last && (PyArray_NDIM(g) != PyArray_NDIM(x) ||
+                      memcmp(PyArray_DIMS(g), PyArray_DIMS(x), PyArray_NDIM(x) * sizeof(npy_intp))))
+    return refuse();
+  if (!(x = images_last ? as_matrix(x, &j) : row_major(x))) return NULL;
+  if (!(g = images_last ? as_matrix(g, &j) : row_major(g))) {
     Py_DECREF(x);
     return NULL;
   }
-  PyObject *made[3] = {new_array(j.code, PyArray_NDIM(x), PyArray_DIMS(x)), new_array(kept, 1, dims), new_array(kept, 1, dims)},
+  PyObject *made[3] = {images_last ? like_images(images_last) : new_array(j.code, PyArray_NDIM(x), PyArray_DIMS(x)),
+                       new_array(kept, 1, dims), new_array(kept, 1, dims)},
            *result = NULL;
   double *memory = malloc(sizeof(double) * 2 * (k + j.N * j.C));
   if (made[0] && made[1] && made[2] && memory) {

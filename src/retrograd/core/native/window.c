@@ -30,6 +30,7 @@ typedef struct {
   Boxes p;
   char what;
   void *x, *y, *third;
+  long channels; /* 1, or those that are innermost */
 } Pooling;
 typedef struct {
   Window g;
@@ -181,7 +182,7 @@ FUNCTION(pool) {
     p.start[d] = PyArray_DATA(b);
     p.end[d] = PyArray_DATA(e);
   }
-  Pooling j = {p, what, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third)};
+  Pooling j = {p, what, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third), 1};
   const long in = p.size[0] * p.size[1] * p.size[2], out = p.out[0] * p.out[1] * p.out[2];
   Py_BEGIN_ALLOW_THREADS over(code == NPY_FLOAT ? pool_part_float : pool_part_double, &j, p.planes, in > out ? in : out);
   Py_END_ALLOW_THREADS Py_RETURN_TRUE;
@@ -211,13 +212,26 @@ static int row_major(PyArrayObject *x) { /* also along dimensions of size 1 */
   }
   return 1;
 }
+/* Whether images have their channels innermost; sizes of 1, which leave that open, do not count. */
+static int channels_last(PyArrayObject *x) {
+  const npy_intp *n = PyArray_DIMS(x), *s = PyArray_STRIDES(x), item = PyArray_ITEMSIZE(x);
+  return PyArray_NDIM(x) == 4 && n[1] > 1 && n[2] > 1 && n[3] > 1 && s[1] == item && s[3] == n[1] * item &&
+         s[2] == n[3] * s[3] && s[0] == n[2] * s[2];
+}
+static PyObject *image_array(const npy_intp *dims, int code) {
+  const npy_intp item = code == NPY_FLOAT ? 4 : 8,
+                 strides[4] = {dims[1] * dims[2] * dims[3] * item, item, dims[1] * dims[3] * item, dims[1] * item};
+  return PyArray_New(&PyArray_Type, 4, (npy_intp *)dims, code, (npy_intp *)strides, NULL, 0, 0, NULL);
+}
 /* pool_windows(x, what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor, grad): x the maximum
    and its indices, m the mean, s the gradient of the mean from `grad`, of which x has the shape; X, M and S for windows that
    share the input out to as many outputs as `kernel` says. A new array, or two; None for settings that are out of order. */
 FUNCTION(pool_windows) {
   PyArrayObject *x = given == 11 ? array_at(args, 0) : NULL, *grad = given == 11 ? array_at(args, 10) : NULL;
-  if (!plain(x) || !PyArray_SIZE(x) || !row_major(x)) Py_RETURN_NONE;
+  const int last = x && channels_last(x) && PyArray_ISALIGNED(x) && PyArray_ISNOTSWAPPED(x);
+  if (!last && (!plain(x) || !PyArray_SIZE(x) || !row_major(x))) Py_RETURN_NONE;
   const int code = code_of(x), rank = (int)PyLong_AsLong(args[2]), nd = PyArray_NDIM(x), lead = nd - rank;
+  if (last && (rank != 2 || !PyArray_SIZE(x) || PyArray_SIZE(x) > INT32_MAX)) Py_RETURN_NONE;
   const char letter = (char)PyUnicode_READ_CHAR(args[1], 0);
   const int adapts = letter < 'a';
   const char what = adapts ? letter + 32 : letter;
@@ -262,14 +276,27 @@ FUNCTION(pool_windows) {
     all *= out[i];
   }
   if (what == 's') {
-    if (!plain(grad) || code_of(grad) != code || PyArray_NDIM(grad) != nd) Py_RETURN_NONE;
+    if (!grad || !(last ? PyArray_ISALIGNED(grad) && PyArray_ISNOTSWAPPED(grad) : plain(grad)) || code_of(grad) != code ||
+        PyArray_NDIM(grad) != nd)
+      Py_RETURN_NONE;
     for (int i = 0; i < nd; i++)
       if (PyArray_DIM(grad, i) != (i < lead ? PyArray_DIM(x, i) : out[i - lead])) Py_RETURN_NONE;
   }
   npy_intp dims[5];
   for (int i = 0; i < nd; i++) dims[i] = i < lead || what == 's' ? PyArray_DIM(x, i) : out[i - lead];
-  PyObject *y = what == 's' ? PyArray_ZEROS(nd, dims, code, 0) : PyArray_SimpleNew(nd, dims, code),
-           *index = y && what == 'x' ? PyArray_SimpleNew(nd, dims, NPY_LONG) : NULL;
+  if (last && what == 's') { /* gradients of outputs in the same order */
+    npy_intp step = PyArray_ITEMSIZE(grad);
+    for (int i = 0; i < 4; i++) {
+      const int place = i == 0 ? 1 : i == 3 ? 0 : 4 - i;
+      if (PyArray_DIM(grad, place) > 1 && PyArray_STRIDE(grad, place) != step) Py_RETURN_NONE;
+      step *= PyArray_DIM(grad, place);
+    }
+  }
+  PyObject *y = last         ? image_array(dims, code)
+                : what == 's' ? PyArray_ZEROS(nd, dims, code, 0)
+                              : PyArray_SimpleNew(nd, dims, code),
+           *index = y && what == 'x' ? (last ? image_array(dims, NPY_LONG) : PyArray_SimpleNew(nd, dims, NPY_LONG)) : NULL;
+  if (y && last && what == 's') memset(PyArray_DATA((PyArrayObject *)y), 0, (size_t)PyArray_NBYTES((PyArrayObject *)y));
   char *space = borrow((size_t)(2 * (total + 3) + all) * 8);
   if (!y || !space || (what == 'x' && !index)) {
     Py_XDECREF(y);
@@ -337,11 +364,15 @@ FUNCTION(pool_windows) {
   j.y = what == 's' ? PyArray_DATA(grad) : PyArray_DATA((PyArrayObject *)y);
   j.third = what == 'x' ? PyArray_DATA((PyArrayObject *)index) : divisor;
   const long in = j.p.size[0] * j.p.size[1] * j.p.size[2];
-  Part part = code == NPY_FLOAT ? pool_part_float : pool_part_double;
-  if (j.p.planes * (in > all ? in : all) < 4096)
-    part(&j, 0, j.p.planes);
+  Part part = last ? (code == NPY_FLOAT ? last_part_float : last_part_double)
+                   : (code == NPY_FLOAT ? pool_part_float : pool_part_double);
+  const long most = j.p.planes * (in > all ? in : all);
+  j.channels = last ? PyArray_DIM(x, 1) : 1;
+  const long parts = !last ? j.p.planes : PyArray_DIM(x, 0) * (what == 's' ? 1 : j.p.out[0] * j.p.out[1]);
+  if (most < 4096)
+    part(&j, 0, parts);
   else {
-    Py_BEGIN_ALLOW_THREADS over(part, &j, j.p.planes, in > all ? in : all);
+    Py_BEGIN_ALLOW_THREADS over(part, &j, parts, most / parts + 1);
     Py_END_ALLOW_THREADS
   }
   give_back(space);

@@ -382,6 +382,64 @@ static void N(pool_part)(void *a, long first, long last) {
   default: N(pool_share)(p, last - first, x, y, j->third);
   }
 }
+/* The same for images whose channels are innermost: one place of the window after the other, for all channels. */
+CLONES static void N(larger_last)(const T *restrict x, long n, int32_t at, T *restrict top, int32_t *restrict best) {
+  for (long c = 0; c < n; c++) {
+    const T v = x[c];
+    const int better = v > top[c] || v != v;
+    best[c] = better ? at : best[c];
+    top[c] = better ? v : top[c];
+  }
+}
+CLONES static void N(sum_last)(const T *restrict x, long n, T *restrict y) {
+  for (long c = 0; c < n; c++) y[c] += x[c];
+}
+CLONES static void N(share_last)(T *restrict x, long n, const T *restrict y, T divisor) {
+  for (long c = 0; c < n; c++) x[c] += y[c] / divisor;
+}
+CLONES static void N(divide_last)(T *restrict y, long n, T divisor) {
+  for (long c = 0; c < n; c++) y[c] /= divisor;
+}
+static void N(last_part)(void *a, long first, long last) { /* rows of outputs of all images; images where shares overlap */
+  const Pooling *j = a;
+  const Boxes *p = &j->p;
+  const long C = j->channels, in = p->size[0] * p->size[1] * p->size[2], out = p->out[0] * p->out[1] * p->out[2];
+  const long rows = p->out[0] * p->out[1], width = p->out[2];
+  if (j->what == 's') {
+    first *= rows;
+    last *= rows;
+  }
+  for (long r = first; r < last; r++) {
+    const long n = r / rows, o0 = r % rows / p->out[1], o1 = r % p->out[1];
+    T *x = (T *)j->x + n * in * C;
+    for (long o2 = 0; o2 < width; o2++) {
+      BOX const long o = (o0 * p->out[1] + o1) * width + o2;
+      T *y = (T *)j->y + (n * out + o) * C;
+      const T divisor = j->what == 'x' ? 0 : ((const T *)j->third)[o];
+      for (long c = 0, m; c < C; c += m) {
+        m = C - c < ALONG ? C - c : ALONG;
+        int32_t best[ALONG];
+        if (j->what != 's')
+          for (long i = 0; i < m; i++) y[c + i] = j->what == 'x' ? -(T)__builtin_inf() : 0;
+        for (long i = 0; i < m; i++) best[i] = (int32_t)((b0 * p->size[1] + b1) * p->size[2] + b2);
+        for (long i0 = b0; i0 < e0; i0 += p->step[0])
+          for (long i1 = b1; i1 < e1; i1 += p->step[1])
+            for (long i2 = b2; i2 < e2; i2 += p->step[2]) {
+              const long at = (i0 * p->size[1] + i1) * p->size[2] + i2;
+              if (j->what == 'x')
+                N(larger_last)(x + at * C + c, m, (int32_t)at, y + c, best);
+              else if (j->what == 'm')
+                N(sum_last)(x + at * C + c, m, y + c);
+              else
+                N(share_last)(x + at * C + c, m, y + c, divisor);
+            }
+        if (j->what == 'm') N(divide_last)(y + c, m, divisor);
+        if (j->what == 'x')
+          for (long i = 0; i < m; i++) ((int64_t *)j->third)[(n * out + o) * C + c + i] = best[i];
+      }
+    }
+  }
+}
 static void N(columns_part)(void *a, long first, long last) { /* channels, of all images */
   const Columns *j = a;
   const Window *g = &j->g;

@@ -18,6 +18,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.algorithms import native
+from retrograd.core.copying import contiguous, converted
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import OpDef, defop
@@ -182,7 +183,7 @@ def check_shapes(input: Any, grid: Any) -> None:
 
 def wide(array: Any) -> Any:
     """bfloat16 as float32, in which it is computed."""
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
+    return converted(array, np.float32) if array.dtype.kind == "V" else array
 
 
 def rows(rank: int) -> Any:
@@ -208,7 +209,7 @@ def rows(rank: int) -> Any:
             return xp.zeros((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
         if native is not None and input.dtype.char in "fd":
             made = xp.empty((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
-            if native.grid_sample(xp.ascontiguousarray(input), xp.ascontiguousarray(grid), mode, padding, align_corners, made):
+            if native.grid_sample(contiguous(input), contiguous(grid), mode, padding, align_corners, made):
                 return made
         sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         return xp.ascontiguousarray(sampler.sample(wide(input), sampler.plain), input.dtype)
@@ -219,7 +220,7 @@ def rows(rank: int) -> Any:
         empty = not grad_output.size
         if native is not None and input.dtype.char in "fd" and not empty:
             made = xp.zeros(input.shape, input.dtype) if output_mask[0] else None, xp.empty(grid.shape, grid.dtype)
-            arrays = [xp.ascontiguousarray(a) for a in (input, grid, grad_output)]
+            arrays = [contiguous(a) for a in (input, grid, grad_output)]
             if native.grid_sample(*arrays[:2], mode, padding, align_corners, arrays[2], *made):
                 return made
         sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)

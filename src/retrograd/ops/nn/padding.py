@@ -91,7 +91,7 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
             axis = self.ndim - 1 - i
             result = result.take(places(self.shape[axis], padding[2 * i], padding[2 * i + 1]), axis)
         made = geometry.new_in_format(result.shape, self.dtype, geometry.channels_last_like(self))
-        made[...] = result
+        copy_into(made, result)
         return made
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any, padding: Any) -> Any:
@@ -110,7 +110,7 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
             add_rows(summed, places(size, padding[2 * i], padding[2 * i + 1]), result, axis)
             result = summed
         made = geometry.new_in_format(self.shape, grad_output.dtype, geometry.channels_last_like(self))
-        made[...] = result
+        copy_into(made, result)
         return made
 
     stem = camel(name[:-1]) + "D"

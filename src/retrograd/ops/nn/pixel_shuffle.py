@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.copying import copy_into
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.shared import families, geometry
@@ -42,7 +43,7 @@ def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
 def laid_out(xp: Any, result: Any, like: Any) -> Any:
     """The result in new memory, with its channels innermost if those of the input are."""
     made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
-    made[...] = result
+    copy_into(made, result)
     return made
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.copying import contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -49,8 +50,12 @@ def following(array: Any, source: Any, rank: int = 2) -> Any:
     if rank == 1 or not channels_last(source, rank):
         return array
     made = empty_strided(array.shape, channels_last_strides(array.shape), array.dtype)
-    made[...] = array
+    copy_into(made, array)
     return made
+
+
+def row_major(xp: Any, array: Any) -> Any:
+    return contiguous(array) if xp is np else xp.ascontiguousarray(array)
 
 
 def image_order(rank: int, array: Any, source: Any) -> Any:
@@ -139,7 +144,7 @@ def max_pool_kernel(rank: int) -> Any:
         if self.dtype.kind in "bc":
             raise unsupported(f"max_pool{rank}d", self.dtype)
         made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
-        if pool("x", xp.ascontiguousarray(self), made, index, rank, w.dilation, w.edges()):
+        if pool("x", row_major(xp, self), made, index, rank, w.dilation, w.edges()):
             return following(made, self, rank), following(index, self, rank)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
@@ -323,7 +328,7 @@ def avg_pool_kernel(rank: int) -> Any:
         w = windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
         divisor = w.divisors(count_include_pad, divisor_override, self.dtype)
         made = xp.empty((*w.lead, *w.output), self.dtype)
-        if pool("m", xp.ascontiguousarray(self), made, divisor, rank, (1,) * rank, w.edges()):
+        if pool("m", row_major(xp, self), made, divisor, rank, (1,) * rank, w.edges()):
             return image_order(rank, made, self)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
         return image_order(rank, packed(divided(xp, total, divisor)), self)
@@ -340,7 +345,7 @@ def avg_pool_backward_kernel(rank: int) -> Any:
         w = windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
         divisor = w.divisors(count_include_pad, divisor_override, grad_output.dtype)
         made = xp.zeros(self.shape, grad_output.dtype)
-        if pool("s", made, xp.ascontiguousarray(grad_output), divisor, rank, (1,) * rank, w.edges()):
+        if pool("s", made, row_major(xp, grad_output), divisor, rank, (1,) * rank, w.edges()):
             return image_order(rank, made, self)
         share = divided(xp, grad_output, divisor)
         made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
@@ -449,7 +454,7 @@ def adaptive_avg_rows(rank: int) -> Any:
         check_filled(f"adaptive_avg_pool{rank}d_backward", "grad_output", grad_output.shape)
         sizes, output = self.shape[-rank:], grad_output.shape[-rank:]
         spread = xp.zeros(self.shape, grad_output.dtype)
-        share = xp.ascontiguousarray(grad_output)
+        share = row_major(xp, grad_output)
         if share.size and pool("s", spread, share, bin_sizes(sizes, output, spread.dtype), rank, (1,) * rank,
                                [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
             return image_order(rank, spread, self)
@@ -464,7 +469,7 @@ def adaptive_avg_rows(rank: int) -> Any:
         check_adaptive("avg", rank, self.shape, output)
         sizes = self.shape[-rank:]
         made = xp.empty((*self.shape[:-rank], *output), self.dtype)
-        if made.size and pool("m", xp.ascontiguousarray(self), made, bin_sizes(sizes, output, made.dtype), rank, (1,) * rank,
+        if made.size and pool("m", row_major(xp, self), made, bin_sizes(sizes, output, made.dtype), rank, (1,) * rank,
                               [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
             return image_order(rank, made, self)
         return image_order(rank, through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
@@ -527,7 +532,7 @@ def adaptive_max_rows(rank: int) -> Any:
         check_adaptive("max", rank, self.shape, output)
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
         windows = [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]
-        if pool("x", xp.ascontiguousarray(self), values, indices, rank, (1,) * rank, windows):
+        if pool("x", row_major(xp, self), values, indices, rank, (1,) * rank, windows):
             return image_order(rank, values, self), image_order(rank, indices, self)
         boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
         for places in product(*boxes):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.copying import converted
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.reduction import selection
@@ -60,7 +61,7 @@ def full_extreme_kernel(name: str, reduce: str) -> Any:
 def widened(kernel: Any) -> Any:
     """A kernel of one array for direct use, without the widening of the slow path."""
     def fast(x: Any) -> Any:
-        return kernel(np, x.astype(FLOAT32)).astype(x.dtype) if x.dtype.kind == "V" else kernel(np, x)
+        return converted(kernel(np, converted(x, FLOAT32)), x.dtype) if x.dtype.kind == "V" else kernel(np, x)
     return fast
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.algorithms import native
-from retrograd.core.copying import copy_of
+from retrograd.core.copying import contiguous, copy_of
 from retrograd.core.dtypes import HALVES
 from retrograd.ops.linalg.lapack import address_of
 
@@ -40,7 +40,7 @@ def convolve(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any = None) -
     if native is None or kind.char not in GEMM or kind != given[1].dtype:
         return None
     blank = np.zeros if what == "match" else np.empty
-    arrays = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else blank(a, kind) for a in (x, weight, y)]
+    arrays = [contiguous(a) if isinstance(a, np.ndarray) else blank(a, kind) for a in (x, weight, y)]
     x, weight, y = arrays
     if 0 in (x.size, weight.size, y.size):
         return None
@@ -79,7 +79,7 @@ def columns(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding
     """The windows of images (..., channels, height, width) as an array of this shape."""
     if native is None or x.dtype.itemsize not in COPIED:
         return None
-    dtype, x = x.dtype, np.ascontiguousarray(x).view(COPIED[x.dtype.itemsize])
+    dtype, x = x.dtype, contiguous(x).view(COPIED[x.dtype.itemsize])
     made = np.empty(shape, x.dtype)
     channels = x.shape[-3]
     described = settings(math.prod(x.shape[:-3]), channels, 1, 1, x.shape[-2:], kernel, stride, padding, dilation, counts)
@@ -92,7 +92,7 @@ def images(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding:
         return None
     made = np.zeros(shape, x.dtype)
     described = settings(math.prod(shape[:-3]), shape[-3], 1, 1, shape[-2:], kernel, stride, padding, dilation, counts)
-    return None if native.fold(np.ascontiguousarray(x), made, described) is None else made
+    return None if native.fold(contiguous(x), made, described) is None else made
 
 
 # ---- pooling
@@ -125,14 +125,28 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
     if native is None:
         return None
     settings = (what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor)
+    last = innermost_channels(x)
+    if grad is not None and last and not innermost_channels(grad):
+        grad = recast(grad, grad.dtype, True)
     if x.dtype not in HALVES:
         return native.pool_windows(x, *settings, grad)
-    if not x.flags.c_contiguous or 1 in x.shape:          # the memory order may differ
+    if not last and (not x.flags.c_contiguous or 1 in x.shape):          # the memory order may differ
         return None
-    done = native.pool_windows(copy_of(x, SINGLE), *settings, grad if grad is None else copy_of(grad, SINGLE))
+    done = native.pool_windows(recast(x, SINGLE, last), *settings, grad if grad is None else recast(grad, SINGLE, last))
     if type(done) is tuple:
-        return copy_of(done[0], x.dtype), done[1]
-    return done if done is None else copy_of(done, x.dtype)
+        return recast(done[0], x.dtype, last), done[1]
+    return done if done is None else recast(done, x.dtype, last)
+
+
+def innermost_channels(x: Any) -> bool:
+    """Whether images are dense with their channels innermost, and no size of 1 leaves that open."""
+    return (x.ndim == 4 and not x.flags.c_contiguous and min(x.shape[1:]) > 1 and x.strides[1] == x.itemsize
+            and x.transpose(0, 2, 3, 1).flags.c_contiguous)
+
+
+def recast(x: Any, dtype: Any, last: bool) -> Any:
+    """A copy of another dtype, with the channels of images innermost or row-major."""
+    return copy_of(x.transpose(0, 2, 3, 1), dtype).transpose(0, 3, 1, 2) if last else copy_of(x, dtype)
 
 
 def pool(what: str, x: Any, y: Any, third: Any, rank: int, steps: Any, windows: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.copying import converted
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import FLOAT32, HALVES
@@ -62,7 +63,7 @@ def is_half(array: Any) -> bool:
 
 def wide(array: Any) -> Any:
     """Half precision as float32; other dtypes unchanged."""
-    return array.astype(FLOAT32) if array.dtype in HALVES else array
+    return converted(array, FLOAT32) if array.dtype in HALVES else array
 
 
 def accumulating(dtype: Any) -> Any:
