@@ -108,3 +108,24 @@ def test_samples_of_images(monkeypatch: pytest.MonkeyPatch, mode: str, padding: 
         return [made, *torch.autograd.grad(made.sin().sum(), leaves)]
     for made, wanted in zip(*both(monkeypatch, grid, compute), strict=True):
         torch.testing.assert_close(made, wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_samples_far_outside_and_nan_are_those_of_numpy(mode: str, padding: str, dtype: Any,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    images = torch.from_numpy(random.standard_normal((2, 3, 5, 9))).to(dtype)
+    places = torch.from_numpy(random.integers(-40, 40, (2, 7, 21, 2)) / 16 + 1 / 64).to(dtype)      # away from edges
+    if mode != "nearest":
+        places[0, 0, 0] = float("nan")
+
+    def compute() -> list[Any]:
+        leaves = [images.clone().requires_grad_(), places.clone().requires_grad_()]
+        made = F.grid_sample(*leaves, mode, padding, True)
+        return [made, *torch.autograd.grad(made.sum(), leaves)]
+    small = {torch.float32: 2e-5, torch.float64: 1e-11, torch.bfloat16: 0.05}[dtype]
+    for made, wanted in zip(*both(monkeypatch, grid, compute), strict=True):
+        assert made.dtype == wanted.dtype == dtype
+        torch.testing.assert_close(made, wanted, rtol=small, atol=small * 4, equal_nan=True)

@@ -4,7 +4,7 @@
 #include <math.h>
 enum { BILINEAR, NEAREST, BICUBIC };
 enum { ZEROS, BORDER, REFLECTION };
-enum { BATCH = 32 }; /* samples side by side */
+enum { BATCH = 64 }; /* samples side by side */
 typedef struct {
   int rank, mode, padding, align;
   long size[3], plane, places, channels;

@@ -207,10 +207,11 @@ def rows(rank: int) -> Any:
         check_dimensions(input, grid, mode)
         if not (input.size and grid.size):
             return xp.zeros((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
-        if native is not None and input.dtype.char in "fd":
-            made = xp.empty((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
-            if native.grid_sample(contiguous(input), contiguous(grid), mode, padding, align_corners, made):
-                return made
+        image, place = wide(input), wide(grid)
+        if native is not None and image.dtype.char in "fd":
+            made = xp.empty((*input.shape[:2], *grid.shape[1:-1]), image.dtype)
+            if native.grid_sample(contiguous(image), contiguous(place), mode, padding, align_corners, made):
+                return made if image is input else converted(made, input.dtype)
         sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         return xp.ascontiguousarray(sampler.sample(wide(input), sampler.plain), input.dtype)
 
@@ -218,11 +219,13 @@ def rows(rank: int) -> Any:
                         output_mask: Any) -> Any:
         check_dimensions(input, grid, mode)
         empty = not grad_output.size
-        if native is not None and input.dtype.char in "fd" and not empty:
-            made = xp.zeros(input.shape, input.dtype) if output_mask[0] else None, xp.empty(grid.shape, grid.dtype)
-            arrays = [contiguous(a) for a in (input, grid, grad_output)]
+        arrays = [] if empty else [wide(a) for a in (input, grid, grad_output)]
+        if native is not None and not empty and arrays[0].dtype.char in "fd":
+            kind = arrays[0].dtype
+            made = xp.zeros(input.shape, kind) if output_mask[0] else None, xp.empty(grid.shape, kind)
+            arrays = [contiguous(a) for a in arrays]
             if native.grid_sample(*arrays[:2], mode, padding, align_corners, arrays[2], *made):
-                return made
+                return made if kind == input.dtype else tuple([m if m is None else converted(m, input.dtype) for m in made])
         sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         to_input, to_grid = None, xp.zeros(grid.shape, grid.dtype)       # the second is always computed
         if output_mask[0]:
