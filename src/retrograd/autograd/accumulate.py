@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from _thread import RLock
 from sys import getrefcount
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Private:
 private = Private()
 
 
-def accumulate(variable: Tensor, grad: Any, create_graph: bool, held: int) -> None:
+def accumulate(variable: Tensor, grad: Tensor, create_graph: bool, held: int) -> None:
     """Add `grad` to `variable.grad`; `held` references of the caller do not count against stealing it."""
     if private.calibrating:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
@@ -75,12 +74,12 @@ def accumulate(variable: Tensor, grad: Any, create_graph: bool, held: int) -> No
     accumulate_watched(variable, grad, create_graph, False)
 
 
-def is_plain(old: Any) -> bool:
+def is_plain(old: Tensor) -> bool:
     """Whether an existing gradient can be added to on bare arrays."""
     return type(old) is Tensor and not old._flags and not old._requires
 
 
-def accumulate_watched(variable: Tensor, grad: Any, create_graph: bool, alone: bool) -> None:
+def accumulate_watched(variable: Tensor, grad: Tensor, create_graph: bool, alone: bool) -> None:
     """`accumulate` through ops visible to modes, subclasses and autograd; without a lock, since they may run arbitrary
     code."""
     while True:
@@ -93,7 +92,7 @@ def accumulate_watched(variable: Tensor, grad: Any, create_graph: bool, alone: b
                 return
 
 
-def combined(variable: Any, old: Any, grad: Tensor, create_graph: bool, alone: bool) -> Any:
+def combined(variable: Tensor, old: Tensor | None, grad: Tensor, create_graph: bool, alone: bool) -> Tensor:
     """The new gradient of `variable` after adding `grad` to `old`."""
     if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
         return hooks.accumulate_sparse(old, grad, create_graph, alone)
@@ -102,27 +101,27 @@ def combined(variable: Any, old: Any, grad: Tensor, create_graph: bool, alone: b
     return first_gradient(variable, grad, alone) if old is None else hooks.add_gradient(old, grad)
 
 
-def same_layout(array: Any, like: Any) -> bool:
+def same_layout(array: np.ndarray, like: np.ndarray) -> bool:
     """Whether a gradient's strides follow the layout rule."""
     if array.flags.c_contiguous and like.flags.c_contiguous:
         return array.size == 0 or 0 not in array.strides or array.strides == like.strides
     return strides_of(array) == layout_strides(like)
 
 
-def layout_strides(like: Any) -> Any:
+def layout_strides(like: np.ndarray) -> tuple[int, ...]:
     """The strides that the gradient of an array must have."""
     strides = strides_of(like)
     return strides if is_non_overlapping_and_dense(like.shape, strides) else contiguous_strides(like.shape)
 
 
-def first_gradient(variable: Tensor, grad: Any, alone: bool) -> Any:
+def first_gradient(variable: Tensor, grad: Tensor, alone: bool) -> Tensor:
     """A copy of `grad` in the layout of `variable` (the detached gradient itself if it is not strided)."""
     if grad._flags or (switches.any_mode and tls.dispatch_modes):
         return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
     return copied(variable, grad, not (alone and same_layout(grad.array, variable.array)))
 
 
-def copied(variable: Tensor, grad: Tensor, counted: bool) -> Any:
+def copied(variable: Tensor, grad: Tensor, counted: bool) -> Tensor:
     """A copy of `grad` in the layout of `variable`, made on bare arrays.
 
     Where PyTorch copies too, into memory laid out like that of the variable, that write is counted.
@@ -140,7 +139,7 @@ def copied(variable: Tensor, grad: Tensor, counted: bool) -> Any:
     return made
 
 
-def recorded_copy(variable: Tensor, grad: Any) -> Any:
+def recorded_copy(variable: Tensor, grad: Tensor) -> Tensor:
     """A copy that autograd can differentiate: CopyBackwards, in the layout of `variable`."""
     strides = layout_strides(variable.array)
     if switches.any_mode and tls.dispatch_modes:

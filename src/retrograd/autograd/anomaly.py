@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks
 from retrograd.core.origin import STACKS
 from retrograd.core.state import set_flag, tls
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
 
 if TYPE_CHECKING:
     from retrograd.core.graph import Node
@@ -101,7 +105,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 # ---- called by the engine
-def run_checked(node: Node, grads: Any, wanted: Any) -> Any:
+def run_checked(node: Node, grads: Sequence[Any], wanted: Sequence[Any] | None) -> Any:
     """Run a node and raise for NaN gradients."""
     results = node._run_(grads, wanted)
     if tls.check_nan:
@@ -111,7 +115,7 @@ def run_checked(node: Node, grads: Any, wanted: Any) -> Any:
     return results
 
 
-def has_nan(grad: Any) -> bool:
+def has_nan(grad: Tensor) -> bool:
     if hooks.settle is not None:
         hooks.settle(grad)
     array = grad.array

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -97,7 +98,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     run_backward(roots, grads, bool(retain_graph), create_graph, targets, True)
 
 
-def backward_targets(inputs: Any) -> list[Any]:
+def backward_targets(inputs: tuple[Any, ...]) -> list[Any]:
     """The edges of the `inputs` of `backward`; non-leaf tensors among them retain their gradients."""
     targets = []
     for i, t in enumerate(inputs):
@@ -167,9 +168,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     return made if names is None else dict(zip(names, made, strict=True))
 
 
-def run_batched(roots: Any, grads: Any, create_graph: bool, targets: Any, allow_unused: bool) -> Any:
+def run_batched(roots: Sequence[Any], grads: Sequence[Any], create_graph: bool, targets: Sequence[Any],
+                allow_unused: bool) -> tuple[Any, ...]:
     """One backward pass for a batch of gradients, under vmap."""
-    def one(*batched: Any) -> Any:
+    def one(*batched: Any) -> list[Any]:
         return run_backward(roots, list(batched), True, create_graph, targets, False)
     return hooks.vmap(one, grads, allow_unused)
 
@@ -199,7 +201,7 @@ def is_overridden(outputs: Any, inputs: Any) -> bool:
     return overridden((outputs, tuple(inputs.values()) if isinstance(inputs, dict) else inputs), {})
 
 
-def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool,
+def finish(results: Sequence[Any], inputs: tuple[Any, ...], roots: Sequence[Any], allow_unused: bool, materialize_grads: bool,
            create_graph: bool) -> Any:
     """Raise for inputs that no gradient reached."""
     results = list(results)
@@ -243,7 +245,7 @@ def input_edge(t: Any) -> Any:
     return t[0], t[1]
 
 
-def root_edges(outputs: Any) -> list[Any]:
+def root_edges(outputs: tuple[Any, ...]) -> list[Any]:
     edges = []
     for i, t in enumerate(outputs):
         node, nr = input_edge(t)
@@ -263,7 +265,7 @@ def output_facts(t: Any) -> tuple[Any, Any]:
     return shape_dtype(t[0], t[1])
 
 
-def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
+def first_gradients(outputs: tuple[Any, ...], grads: tuple[Any, ...], batched: bool) -> list[Any]:
     """The root gradients: the given ones after checks, or ones for scalars."""
     made: list[Any] = []
     for i in range(len(outputs)):
@@ -301,7 +303,7 @@ def calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any
     return Size(output_facts(output)[0]), Size(first_of_batch(grad) if is_grads_batched else grad.array.shape)
 
 
-def first_of_batch(grad: Any) -> Any:
+def first_of_batch(grad: Tensor) -> Any:
     """The shape of the gradient of the first example: there must be one."""
     shape = grad.array.shape
     if not shape:
@@ -312,7 +314,7 @@ def first_of_batch(grad: Any) -> Any:
     return shape[1:]
 
 
-def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bool) -> None:
+def check_gradient(out: Any, g: Tensor, shape: tuple[int, ...], dtype: Any, i: int, batched: bool) -> None:
     have = first_of_batch(g) if batched else g.array.shape
     if tuple(have) != tuple(shape):
         if batched:

@@ -8,7 +8,7 @@ thread state, anomaly mode) is the engine's usual behaviour.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -37,7 +37,7 @@ NONFINITE = "nonfinite"
 
 
 def step(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         inputs: Any = None, breakpoints: Any = ()) -> Steps:
+         inputs: Any = None, breakpoints: Sequence[Any] | None = ()) -> Steps:
     """A backward pass in single steps, with the arguments of `backward`: nodes run as the result is iterated over.
 
     `breakpoints` are the places where `Steps.continue_` stops.
@@ -151,7 +151,7 @@ class Steps(Iterator[Step]):
     """
 
     def __init__(self, tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Any = None, breakpoints: Any = ()) -> None:
+                 inputs: Any = None, breakpoints: Sequence[Any] | None = ()) -> None:
         if switches.any_mode and tls.transforms:
             raise RuntimeError(tls.transforms[-1].no_backward)
         outputs = as_tuple(tensors)
@@ -248,7 +248,8 @@ class Steps(Iterator[Step]):
 class Driver:
     """Runs the engine node by node; see NOTE [Stepping]."""
 
-    def __init__(self, roots: Any, grads: Any, keep_graph: bool, create_graph: bool, targets: Any) -> None:
+    def __init__(self, roots: Sequence[Any], grads: Sequence[Any], keep_graph: bool, create_graph: bool,
+                 targets: Sequence[Any] | None) -> None:
         self.task = GraphTask(keep_graph, create_graph)
         count_dependencies(self.task, roots)
         if targets is not None:
@@ -283,11 +284,11 @@ class Driver:
         node, task = now.node, self.task
         task.buffers[node] = checked_gradients(now)
 
-        def take(results: Any, grads: Any) -> Any:
+        def take(results: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...]:
             now.outgoing, now.incoming = list(results), list(grads)
             return (None,) * len(results)
 
-        def run_one(task: Any) -> None:
+        def run_one(task: GraphTask) -> None:
             task.ready[:] = [(0, 0, node)]
             loop(task)
 
@@ -323,7 +324,7 @@ class Driver:
                              f"{now.name}, but has {len(now.outgoing)}")
         last = {n: i for i, n in enumerate(node._next_)}
 
-        def route(task: Any) -> None:
+        def route(task: GraphTask) -> None:
             for i, n in enumerate(node._next_):
                 if n is None or task.needed is not None and not is_wanted(task, n):
                     continue

@@ -8,6 +8,7 @@
 """
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from retrograd.autograd.grad_mode import _Scope
@@ -104,7 +105,8 @@ class dual_level(_Scope):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         exit_dual_level()
 
 
@@ -125,7 +127,8 @@ class set_fwd_grad_enabled(_Scope):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         tls.fwd_grad_enabled = self.prev
 
     def clone(self) -> set_fwd_grad_enabled:
@@ -160,7 +163,7 @@ class Identity(Node):
         return [grads[0]]
 
 
-def make_dual(tensor: Tensor, tangent: Any, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
     """A view of `tensor` that carries `tangent`, the same object if its layout is that of `tensor`.
 
     >>> import retrograd as torch
@@ -227,7 +230,7 @@ def check_floating(role: str, t: Any) -> None:
         raise ValueError(f"Expected {role} to be floating point or complex, but got: {t.dtype}")
 
 
-def alias_of(t: Tensor) -> Any:
+def alias_of(t: Tensor) -> Tensor:
     """A view of all of `t` that shares no tangent with it."""
     if t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes):
         twin = below(alias, [t])

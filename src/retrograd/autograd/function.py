@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrograd.autograd.function_jvp import function_jvp, tangents_of
@@ -241,7 +242,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
             raise RuntimeError(FREED)
         return () if self._saved_ is None else tuple(self._saved_)
 
-    def _run_(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> Any:
         cls = self._forward_cls
         if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
@@ -278,7 +279,7 @@ def zeros_for(node: Any, i: int) -> Any:
     return late.zeros(shape, dtype=dtype)
 
 
-def by_edge(node: Any, results: Any) -> list[Any]:
+def by_edge(node: Any, results: tuple[Any, ...]) -> list[Any]:
     """The gradients that backward returned, one per tensor argument of forward."""
     expected = node._arguments_
     if len(results) > expected and all([r is None for r in results[expected:]]):
@@ -308,7 +309,7 @@ class FunctionMeta(type):
     ('CustomBackward', True)
     """
 
-    def __init__(cls, name: str, bases: Any, attributes: Any) -> None:
+    def __init__(cls, name: str, bases: tuple[Any, ...], attributes: dict[str, Any]) -> None:
         node = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": cls.__module__})
         cls._backward_cls = node
         super().__init__(name, bases, attributes)
@@ -509,18 +510,18 @@ NODE_ONLY = ("_register_hook_dict", "register_hook", "register_prehook", "next_f
 
 
 @functools.lru_cache(maxsize=512)
-def signature_of(forward: Any) -> Any:
+def signature_of(forward: Callable[..., Any]) -> Any:
     return inspect.signature(forward)
 
 
-def with_defaults(forward: Any, args: Any, kwargs: Any) -> Any:
+def with_defaults(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Positional arguments with the defaults of `forward` filled in."""
     bound = signature_of(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 
 
-def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
+def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Keyword arguments of a `forward` with ctx as positional ones; its defaults are not filled in."""
     names = [name for name, p in signature_of(forward).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
     for name in kwargs:
@@ -536,7 +537,7 @@ def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
     return tuple(values)
 
 
-def run_function(cls: Any, args: Any, split: bool) -> Any:
+def run_function(cls: Any, args: tuple[Any, ...], split: bool) -> Any:
     """Run one call of a custom Function: forward, then set the history of the outputs."""
     node = cls._backward_cls()
     if switches.any_mode and tls.origins:
@@ -603,7 +604,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     return wrapped if isinstance(output, tuple) else wrapped[0]
 
 
-def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
+def wrap_outputs(node: Any, inputs: Sequence[Any], outputs: tuple[Any, ...], recording: bool) -> tuple[Any, ...]:
     """Connect every output of forward to the graph."""
     dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
     plain = {id(t) for t in node.non_differentiable} if node.non_differentiable else ()
@@ -645,7 +646,7 @@ def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
     return tuple(made)
 
 
-def check_dirty(node: Any, outputs: Any, known: Any) -> None:
+def check_dirty(node: Any, outputs: tuple[Any, ...], known: Any) -> None:
     returned = {id(t) for t in outputs}
     for t in node.dirty_tensors:
         if id(t) not in returned:
@@ -653,8 +654,8 @@ def check_dirty(node: Any, outputs: Any, known: Any) -> None:
                                "inputs that are modified inplace must all be outputs of the Function.")
 
 
-def fit_output(node: Node, inputs: Any, t: Tensor, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
-               count: int) -> Any:
+def fit_output(node: Node, inputs: Sequence[Any], t: Tensor, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
+               count: int) -> Tensor:
     """Connect one tensor output of forward; see NOTE [What apply does to outputs]."""
     if not differentiable:
         if is_dirty or not wants_grad(t):
@@ -679,7 +680,7 @@ def fit_output(node: Node, inputs: Any, t: Tensor, nr: int, differentiable: bool
     return t
 
 
-def flag_view(node: Node, inputs: Any, t: Tensor, unchanged: bool) -> None:
+def flag_view(node: Node, inputs: Sequence[Any], t: Tensor, unchanged: bool) -> None:
     """Mark a view returned by a custom Function as not writable (or set how to replay it)."""
     if t._view is None or unchanged:
         return
@@ -696,7 +697,7 @@ def make_pure(node: Node, inputs: Any, t: Tensor) -> None:
     t._view.op, t._view.args, t._view.parent = cls.apply, None, inputs[0]._view
 
 
-def itself_as_view(node: Node, inputs: Any, t: Any) -> Any:
+def itself_as_view(node: Node, inputs: Sequence[Any], t: Tensor) -> Tensor:
     """An unchanged input that was returned: a view of all of it."""
     if not tls.grad_enabled or not isinstance(t, Tensor):
         return late.view_as(t, t)
@@ -769,7 +770,7 @@ class InplaceOnView(Node):
         self.node._release_()
 
 
-def save_tensors(node: Node, outputs: Any) -> None:
+def save_tensors(node: Node, outputs: tuple[Any, ...]) -> None:
     """Turn the arguments of save_for_backward into saved tensors."""
     tensors = node.to_save
     node.to_save = None
@@ -808,7 +809,7 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-def once_differentiable(fn: Any) -> Any:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a backward that is not itself differentiable: differentiating through it is an error.
 
     >>> import retrograd as torch
@@ -859,7 +860,7 @@ class Error(Node):
         Node.__init__(self)
         self.message = message
 
-    def _run_(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Any) -> Any:
         raise RuntimeError(self.message)
 
 
@@ -884,7 +885,7 @@ class DelayedError:
 class UndefinedGradBackward(Node):
     """Discards gradients."""
 
-    def _run_(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Sequence[Any]) -> Any:
         return [None] * len(self._next_)
 
 

@@ -1,6 +1,7 @@
 """Forward mode through custom Functions: calls the user's `jvp` and checks that its results match those of forward."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrograd.core import forward
@@ -16,7 +17,7 @@ INPLACE = ("An inplace custom Function is not modifying the forward mode gradien
            "input inplace, then the jvp function must modify the corresponding gradient inplace.")
 
 
-def tangents_of(args: Any) -> list[Any]:
+def tangents_of(args: tuple[Any, ...]) -> list[Any]:
     """The tangent of every argument: None for non-differentiable ones, zeros where it is missing."""
     found = []
     for a in args:
@@ -62,7 +63,8 @@ def function_jvp(cls: Any, node: Node, args: Any, tangents: Any, outputs: Any, d
             forward.give_tangent(out, result)
 
 
-def check_result(out: Any, result: Any, args: Any, tangents: Any, versions: Any, is_dirty: bool) -> None:
+def check_result(out: Any, result: Tensor, args: tuple[Any, ...], tangents: Sequence[Any], versions: Sequence[Any],
+                 is_dirty: bool) -> None:
     """A view must come with a view of the tangent, a written input with its tangent written."""
     if is_dirty:
         place = next((k for k, a in enumerate(args) if a is out), -1)

@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrograd.autograd import forward_ad
@@ -188,7 +188,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
     return nested(made, many_in, many_in)
 
 
-def row_by_row(place: int, output: Any, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+def row_by_row(place: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
     """The Jacobians of one output, with a backward pass for each of its elements."""
     rows: list[list[Any]] = [[] for _ in inputs]
     for j in range(output.nelement()):
@@ -339,7 +339,7 @@ NO_SECOND_TRICK = (f"The hessian of the user-provided function is independent of
                    "as it prevents from using the double backward trick to replace forward mode AD.")
 
 
-def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
+def check_requires_grad(tensors: tuple[Any, ...], message: str, strict: bool) -> None:
     """Raise in strict mode if a tensor is missing or does not require grad."""
     if not strict:
         return
@@ -351,7 +351,8 @@ def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
 
 
 # ---- gradients and results
-def gradients(outputs: Any, inputs: Tensors, vectors: Any = None, create_graph: bool = False, **options: Any) -> Tensors:
+def gradients(outputs: tuple[Any, ...], inputs: Tensors, vectors: tuple[Any, ...] | None = None, create_graph: bool = False,
+              **options: Any) -> Tensors:
     """`grad` of the outputs that require grad; None for inputs that none of them depends on."""
     vectors = (None,) * len(outputs) if vectors is None else vectors
     kept = [(out, v) for out, v in zip(outputs, vectors, strict=True) if out is not None and wants_grad(out)]
@@ -379,7 +380,7 @@ def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, 
     return tuple(made)
 
 
-def detached(tensors: Any, create_graph: bool) -> Any:
+def detached(tensors: tuple[Any, ...], create_graph: bool) -> Any:
     """A (nested) tuple of tensors, detached without create_graph; an empty one is an error, as in PyTorch."""
     if isinstance(tensors[0], Tensor):
         return tensors if create_graph else tuple([t.detach() for t in tensors])
@@ -391,7 +392,7 @@ def finished(tensors: Tensors, many: bool, create_graph: bool) -> Any:
     return made if many else made[0]
 
 
-def nested(made: Any, outer: bool, inner: bool) -> Any:
+def nested(made: Sequence[Any], outer: bool, inner: bool) -> Any:
     """Results by output and by input, without the tuple levels that the user's arguments did not have."""
     if not outer:
         made = made[0]

@@ -9,6 +9,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from types import TracebackType
 from typing import Any
 
 from ..core import state
@@ -104,7 +105,7 @@ async def _awaiting(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _decorate(make_scope: Callable[[], Any], function: Any) -> Any:
+def _decorate(make_scope: Callable[[], Any], function: Any) -> Callable[..., Any]:
     """`function` with its body run in scopes from `make_scope`, one for each call or step."""
     if inspect.isclass(function):
         warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only "
@@ -214,7 +215,8 @@ class no_grad(_Scope):
         else:
             self.prev = False
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         mine = tls.__dict__
         if switches.function_modes:
             _set_grad_enabled(self.prev)
@@ -242,7 +244,8 @@ class enable_grad(_Scope):
         self.prev = tls.grad_enabled
         _set_grad_enabled(True)
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         _set_grad_enabled(self.prev)
 
 
@@ -269,7 +272,8 @@ class set_grad_enabled(_Scope):
     def __enter__(self) -> None:
         _set_grad_enabled(self.mode)
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         _set_grad_enabled(self.prev)
 
     def clone(self) -> set_grad_enabled:
@@ -308,7 +312,8 @@ class inference_mode(_Scope):
         state.set_grad_enabled(not inference)
         tls.fwd_grad_enabled = tls.multithreading = not inference
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         inference, grad, tls.fwd_grad_enabled, tls.multithreading = self._before
         state.set_flag("inference", inference)
         state.set_grad_enabled(grad)
@@ -349,7 +354,8 @@ class set_multithreading_enabled(_Scope):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         tls.multithreading = self.prev
 
     def clone(self) -> set_multithreading_enabled:
@@ -379,7 +385,8 @@ class _force_original_view_tracking(_Scope):
     def __enter__(self) -> None:
         tls.view_replay = self.mode
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         tls.view_replay = self.prev
 
     def clone(self) -> _force_original_view_tracking:

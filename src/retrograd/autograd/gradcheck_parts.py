@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from retrograd.autograd import forward_ad
@@ -122,7 +123,7 @@ def zeros_for(t: Tensor) -> Tensor:
     return late.zeros([], dtype=t.dtype).expand(t.shape)
 
 
-def stacked(results: Any) -> list[Any]:
+def stacked(results: Sequence[Any]) -> list[Any]:
     return [late.stack(list(shards)) for shards in zip(*results, strict=True)]
 
 
@@ -130,7 +131,7 @@ def check_batched_backward(inputs: Inputs, output: Tensor, number: int) -> None:
     """Check that batched gradients of two vectors equal those computed one by one."""
     wanted = list(tensors_in(inputs, True))
 
-    def vjp(v: Any) -> Any:
+    def vjp(v: Tensor) -> Any:
         grads = grad(output, wanted, v, retain_graph=True, allow_unused=True)
         return tuple([g if g is not None else zeros_for(t) for g, t in zip(grads, wanted, strict=True)])
     vectors = [late.randn_like(output) for _ in range(2)]
@@ -153,7 +154,7 @@ def check_batched_forward(func: Function, inputs: Inputs) -> None:
     for place in positions(inputs):
         current = inputs[place]
 
-        def jvp(tangent: Any, place: int = place, current: Any = current) -> Any:
+        def jvp(tangent: Tensor, place: int = place, current: Tensor = current) -> tuple[Any, ...]:
             with forward_ad.dual_level():
                 dual = forward_ad.make_dual(current.detach(), tangent)
                 given = [dual if i == place else t.detach() if is_tensor(t) else t for i, t in enumerate(inputs)]

@@ -8,6 +8,7 @@ batched gradients, gradients of zeros, missing gradients. The first failure is t
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrograd.autograd import gradcheck_parts as parts
@@ -126,7 +127,7 @@ def check_reverse(func: Function, returned: Any, inputs: Inputs, outputs: Output
         compare(func, returned, inputs, outputs, options)
         return
     for name, take in (("imag", late.imag), ("real", late.real)):
-        def part(*args: Any, take: Any = take) -> Any:
+        def part(*args: Any, take: Callable[..., Any] = take) -> tuple[Any, ...]:
             return tuple([take(out) if out.is_complex() else out for out in as_tuple(func(*args))])
         made = part(*inputs)
         compare(part, made, inputs, differentiable(made), options, places, name == "imag")
@@ -141,7 +142,7 @@ def check_forward(func: Function, returned: Any, inputs: Inputs, outputs: Output
         return
     halves = []
     for name in ("imag", "real"):
-        def half(*args: Any, name: str = name) -> Any:
+        def half(*args: Any, name: str = name) -> tuple[Any, ...]:
             whole = list(args)
             for i in places:
                 whole[i] = (inputs[i].real + whole[i] * 1j) if name == "imag" else (whole[i] + inputs[i].imag * 1j)
@@ -156,14 +157,16 @@ def check_forward(func: Function, returned: Any, inputs: Inputs, outputs: Output
 
 
 # ---- comparing
-def compare(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any = None,
+def compare(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options,
+            complex_places: Sequence[Any] | None = None,
             imaginary: bool = False, forward: bool = False) -> None:
     """Compare the derivatives of `func`, whose differentiated side is real, with finite differences."""
     check = compare_fast if options.fast else compare_slow
     check(func, returned, inputs, outputs, options, complex_places, imaginary, forward)
 
 
-def compare_slow(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any,
+def compare_slow(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options,
+                 complex_places: Sequence[Any] | None,
                  imaginary: bool, forward: bool) -> None:
     """Element by element."""
     returned = as_tuple(returned)
@@ -187,7 +190,8 @@ def compare_slow(func: Function, returned: Any, inputs: Inputs, outputs: Outputs
                 raise GradcheckError(describe(a, n, i, j, complex_places, imaginary, forward))
 
 
-def compare_fast(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options, complex_places: Any,
+def compare_fast(func: Function, returned: Any, inputs: Inputs, outputs: Outputs, options: Options,
+                 complex_places: Sequence[Any] | None,
                  imaginary: bool, forward: bool) -> None:
     """Between random vectors."""
     places = positions(inputs)
@@ -208,25 +212,26 @@ def compare_fast(func: Function, returned: Any, inputs: Inputs, outputs: Outputs
                 raise GradcheckError(describe(a, n, j, i, complex_places, imaginary, forward) + more)
 
 
-def check_zero_fast(func: Function, inputs: Inputs, all_u: Any, options: Options) -> None:
+def check_zero_fast(func: Function, inputs: Inputs, all_u: Sequence[Any], options: Options) -> None:
     for place, u in zip(positions(inputs), all_u, strict=True):
         for moved in numerical_jvp(func, inputs, place, u, options.eps, False):
             if moved.numel() and bool(moved.abs().max() > options.nondet_tol):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
-def close(a: Any, b: Any, rtol: float, atol: float) -> bool:
+def close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
     common = late.promote_types(a.dtype, b.dtype)
     return bool(late.allclose(a.to(common), b.to(common), rtol, atol))
 
 
-def scaled(atol: float, u: Any, v: Any) -> float:
+def scaled(atol: float, u: Any, v: Tensor | None) -> float:
     """The tolerance that `atol` for every element of a matrix allows between the vectors `u` and `v`."""
     of_u = float(u[0].sum()) + float(u[1].sum()) if isinstance(u, tuple) else float(u.sum())
     return atol * of_u * (1.0 if v is None else float(v.sum()))
 
 
-def describe(analytical: Any, numerical: Any, output: int, given: int, complex_places: Any, imaginary: bool,
+def describe(analytical: Tensor, numerical: Tensor, output: int, given: int, complex_places: Sequence[Any] | None,
+             imaginary: bool,
              forward: bool) -> str:
     part, side = "imaginary" if imaginary else "real", "inputs" if forward else "outputs"
     halved = complex_places and (given if forward else output) in complex_places
@@ -241,7 +246,7 @@ def describe_slow(func: Function, inputs: Inputs, outputs: Outputs, given: int, 
     """The full Jacobians, for the error text of a failed fast check."""
     numerical = numerical_jacobians(func, inputs, outputs, None, options.eps, forward)[given][output]
     if forward:
-        def of_one(t: Tensor) -> Any:
+        def of_one(t: Tensor) -> Tensor:
             return as_tuple(func(*[t if i == given else other for i, other in enumerate(inputs)]))[output]
         analytical = forward_jacobians(of_one, (inputs[given],), (outputs[output],))[0][0]
     else:
@@ -281,7 +286,7 @@ def gradgradcheck(func: Function, inputs: Any, grad_outputs: Any = None, *, eps:
     wanted = set(positions(inputs))
     wanted_grads = {i for i, g in enumerate(given) if g.requires_grad}
 
-    def gradients(*args: Any) -> Any:
+    def gradients(*args: Any) -> tuple[Any, ...]:
         first = [t.requires_grad_() if i in wanted else t for i, t in enumerate(args[:-count])]
         outputs = differentiable(func(*first))
         grads = [g.requires_grad_() if i in wanted_grads else g for i, g in enumerate(args[-count:])]
@@ -293,7 +298,7 @@ def gradgradcheck(func: Function, inputs: Any, grad_outputs: Any = None, *, eps:
                      check_backward_ad=check_rev_over_rev, masked=masked)
 
 
-def random_gradient(out: Any, noncontiguous: bool) -> Any:
+def random_gradient(out: Any, noncontiguous: bool) -> Tensor:
     """A gradient for `out` with values between -1 and 1."""
     made = late.empty(tuple(out.shape), dtype=out.dtype)
     (late.view_as_real(made) if made.is_complex() else made).uniform_(-1, 1)

@@ -125,7 +125,7 @@ class saved_tensors_hooks:
         pop_saved_hooks()
 
 
-def push_saved_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+def push_saved_hooks(pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
     if tls.saved_hooks_disabled is not None:
         raise RuntimeError(tls.saved_hooks_disabled)
     tls.saved_hooks.append((pack_hook, unpack_hook))

@@ -6,6 +6,7 @@ pre-hooks; the node; its post-hooks. The hooks are listed when the run starts, s
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
@@ -14,7 +15,7 @@ from retrograd.core.saved import type_name
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
 
-def run_tensor_hooks(node: Any, grads: Any) -> Any:
+def run_tensor_hooks(node: Any, grads: Sequence[Any]) -> Any:
     """Run the hooks of the tensors that `node` computed (or of the leaf, for an accumulator)."""
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
@@ -37,7 +38,7 @@ def run_tensor_hooks(node: Any, grads: Any) -> Any:
     return grads
 
 
-def run_value_hooks(hooks: Any, grad: Any) -> Any:
+def run_value_hooks(hooks: Any, grad: Tensor | None) -> Any:
     for hook in list(hooks.values()):
         result = hook(grad)
         if result is not None:
@@ -46,7 +47,7 @@ def run_value_hooks(hooks: Any, grad: Any) -> Any:
     return grad
 
 
-def check_hook_result(old: Any, new: Any, hook: Any) -> None:
+def check_hook_result(old: Tensor | None, new: Any, hook: Callable[..., Any]) -> None:
     """Check that a hook's replacement has the type, shape and dtype of the gradient."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if old is None:
@@ -60,7 +61,7 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
-def run_pre_hooks(node: Node, grads: Any) -> Any:
+def run_pre_hooks(node: Node, grads: Sequence[Any]) -> Any:
     """Run all hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
     hooks = node._hooks_
@@ -72,7 +73,7 @@ def run_pre_hooks(node: Node, grads: Any) -> Any:
     return grads
 
 
-def run_post_hooks(node: Node, results: Any, grads: Any, inputs_known: bool) -> Any:
+def run_post_hooks(node: Node, results: Sequence[Any], grads: Sequence[Any], inputs_known: bool) -> Any:
     """Run the hooks that come after the node; a hook registered while it ran has no grad_outputs."""
     if not inputs_known:
         grads = [None] * len(grads)
@@ -83,7 +84,7 @@ def run_post_hooks(node: Node, results: Any, grads: Any, inputs_known: bool) -> 
     return results
 
 
-def as_results(result: Any, old: Any, hook: Any) -> Any:
+def as_results(result: Any, old: Sequence[Any], hook: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
     if len(result) != len(old):
@@ -126,7 +127,7 @@ def register_hook(tensor: Tensor, hook: Any) -> RemovableHandle:
     return handle
 
 
-def register_post_accumulate_grad_hook(tensor: Tensor, hook: Any) -> RemovableHandle:
+def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(tensor)` after a gradient was added to the `.grad` of a leaf.
 
     >>> import retrograd as torch

@@ -150,7 +150,7 @@ def stored_rows(t: Tensor) -> list[int]:
     return rows
 
 
-def filled(inputs: Any) -> Any:
+def filled(inputs: Sequence[Any]) -> tuple[Any, ...]:
     """The inputs with sparse ones replaced by others in which every element is stored."""
     return tuple([fill_out(t) if is_tensor(t) and is_sparse(t) else t for t in inputs])
 
@@ -164,7 +164,7 @@ def fill_out(t: Tensor) -> Tensor:
     return late.sparse_mask(t.detach().to_dense(), pattern).requires_grad_(t.requires_grad)
 
 
-def difference(fn: Function, inputs: Inputs, part: Any, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
+def difference(fn: Function, inputs: Inputs, part: Tensor, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
     """The central difference of all outputs when `part` of an input changes by `delta`."""
     before = part.clone()
     part.copy_(before - delta)
@@ -179,7 +179,7 @@ def difference(fn: Function, inputs: Inputs, part: Any, delta: Any, eps: float, 
     return tuple(made)
 
 
-def check_same(a: Any, b: Any, eps: float, where: str) -> None:
+def check_same(a: Tensor, b: Tensor, eps: float, where: str) -> None:
     for fact in ("shape", "dtype"):
         if getattr(a, fact) != getattr(b, fact):
             raise AssertionError(f"Expected `func` to return outputs with the same {fact} when inputs are perturbed {where}by "
@@ -210,7 +210,8 @@ def numerical_jvp(fn: Function, inputs: Inputs, place: int, u: Any, eps: float, 
     return directional(lambda delta: difference(fn, inputs, data, delta, eps, ""), real, imaginary, t.is_complex(), forward)
 
 
-def numerical_projections(fn: Function, inputs: Inputs, outputs: Outputs, all_u: Any, all_v: Any, eps: float,
+def numerical_projections(fn: Function, inputs: Inputs, outputs: Outputs, all_u: Sequence[Any], all_v: Sequence[Any] | None,
+                          eps: float,
                           forward: bool) -> list[list[Any]]:
     """For every input, each output's Jacobian projected onto `u` and `v` (applied to `u` only, without `v`)."""
     projections = []
@@ -246,9 +247,9 @@ def zeros_like(t: Tensor) -> Tensor:
     return late.zeros_like(t, memory_format=contiguous_format)
 
 
-def gradient_rows(inputs: list[Any], output: Tensor, v: Any) -> list[list[Any]]:
+def gradient_rows(inputs: list[Any], output: Tensor, v: Tensor | None) -> list[list[Any]]:
     """For every input the gradients of `v` times the output, or without `v` those of each of its elements."""
-    def vjp(grad_output: Any) -> list[Any]:
+    def vjp(grad_output: Tensor) -> list[Any]:
         grads = grad(output, inputs, grad_output, retain_graph=True, allow_unused=True)
         return [g.clone() if isinstance(g, Tensor) else None for g in grads]
     sample = output.clone()
@@ -267,7 +268,7 @@ def gradient_rows(inputs: list[Any], output: Tensor, v: Any) -> list[list[Any]]:
     return rows
 
 
-def stack_rows(rows: Any, inputs: Inputs, count: int) -> tuple[tuple[Any, ...], bool, bool]:
+def stack_rows(rows: Sequence[Any], inputs: Inputs, count: int) -> tuple[tuple[Any, ...], bool, bool]:
     """The rows as Jacobians, and whether all gradients had the size and the dtype of their input."""
     jacobians = [late.zeros((t.numel(), count), dtype=t.dtype) for t in inputs if is_float(t) and t.requires_grad]
     sizes_ok = dtypes_ok = True
@@ -288,12 +289,12 @@ def stack_rows(rows: Any, inputs: Inputs, count: int) -> tuple[tuple[Any, ...], 
     return tuple(jacobians), sizes_ok, dtypes_ok
 
 
-def equal_within(first: Any, second: Any, tolerance: float) -> bool:
+def equal_within(first: tuple[Any, ...], second: tuple[Any, ...], tolerance: float) -> bool:
     return not any([a.numel() != 0 and bool((a - b).abs().max() > tolerance) for a, b in zip(first, second, strict=True)])
 
 
 def backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float,
-                       v: Any = None) -> tuple[tuple[Any, ...], bool, bool, bool]:
+                       v: Tensor | None = None) -> tuple[tuple[Any, ...], bool, bool, bool]:
     """The Jacobians of `output`; whether a second run gave the same; whether sizes and dtypes were right."""
     wanted = list(tensors_in(inputs, True))
     first = gradient_rows(wanted, output, v)
@@ -305,7 +306,7 @@ def backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float,
 
 
 def checked_backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float, check_dtypes: bool,
-                               v: Any = None) -> tuple[Any, ...]:
+                               v: Tensor | None = None) -> tuple[Any, ...]:
     jacobians, reentrant, sizes_ok, dtypes_ok = backward_jacobians(inputs, output, tolerance, v)
     # PyTorch swaps the two flags, and so the error texts.
     if not sizes_ok and check_dtypes:
@@ -319,8 +320,8 @@ def checked_backward_jacobians(inputs: Inputs, output: Tensor, tolerance: float,
     return jacobians
 
 
-def backward_projections(inputs: Inputs, outputs: Outputs, tolerance: float, check_dtypes: bool, all_v: Any,
-                         all_u: Any) -> list[Any]:
+def backward_projections(inputs: Inputs, outputs: Outputs, tolerance: float, check_dtypes: bool, all_v: Sequence[Any],
+                         all_u: Sequence[Any]) -> list[Any]:
     """For every output, its Jacobians with respect to the inputs projected onto `u` and `v`."""
     projections = []
     for output, v in zip(outputs, all_v, strict=True):
@@ -350,7 +351,7 @@ def dual_inputs(inputs: Inputs) -> tuple[list[Any], list[Any]]:
     return duals, tangents
 
 
-def output_tangents(fn: Function, duals: Any, check_dtypes: bool) -> list[Any]:
+def output_tangents(fn: Function, duals: Sequence[Any], check_dtypes: bool) -> list[Any]:
     """The tangents of the outputs that can have one; None where there is none."""
     made = []
     for out in as_tuple(fn(*duals)):
@@ -363,7 +364,7 @@ def output_tangents(fn: Function, duals: Any, check_dtypes: bool) -> list[Any]:
 
 
 def forward_jacobians(fn: Function, inputs: Inputs, outputs: Outputs, check_dtypes: bool = False,
-                      all_u: Any = None) -> tuple[Any, ...]:
+                      all_u: Sequence[Any] | None = None) -> tuple[Any, ...]:
     """For every input the Jacobians of all outputs by forward mode, applied to `u` if that is given."""
     wanted = [t for t in inputs if is_tensor(t) and t.requires_grad]
     if any([t.is_complex() for t in wanted]):
@@ -373,7 +374,7 @@ def forward_jacobians(fn: Function, inputs: Inputs, outputs: Outputs, check_dtyp
     with forward_ad.dual_level():
         duals, tangents = dual_inputs(inputs)
 
-        def fill(rows: Any) -> None:
+        def fill(rows: Sequence[Any]) -> None:
             for row, tangent in zip(rows, output_tangents(fn, duals, check_dtypes), strict=False):
                 if tangent is None:
                     row.zero_()

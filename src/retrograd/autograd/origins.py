@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from retrograd.core.graph import AccumulateGrad, Node, edge_of, name_of
@@ -86,7 +86,7 @@ def without_grad(t: Tensor) -> str:
     return lines([introduced(t), *[origin.told(why) for why, origin in trail.causes]])
 
 
-def unused(index: int, t: Any, roots: Any) -> str:
+def unused(index: int, t: Any, roots: Sequence[Any]) -> str:
     """Why no gradient arrived at the input with this index."""
     reached = reachable(roots)
     if not isinstance(t, Tensor):
@@ -126,7 +126,7 @@ def told_silence(node: Node) -> str:
     return silence if origin is None else origin.told(f"{silence}, recorded")
 
 
-def reachable(roots: Any) -> dict[Any, None]:
+def reachable(roots: Sequence[Any]) -> dict[Any, None]:
     """The nodes that a pass from `roots` could visit."""
     found = dict.fromkeys([node for node, _ in roots])
     todo = list(found)

@@ -1,6 +1,7 @@
 """The arguments of an event as a profiler with `record_shapes` keeps them: tensor metadata, numbers, type names."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from retrograd.core.storage import address, offset_of, strides_of
@@ -90,7 +91,7 @@ def name_of(value: Any) -> str:
     return text.rpartition(".")[2]
 
 
-def number_memory(inputs: Any) -> None:
+def number_memory(inputs: Sequence[Any]) -> None:
     """Number the tensors of all events by memory."""
     known: dict[int, int] = {}
     for value in inputs:

@@ -154,7 +154,7 @@ class TorchOpFields:
 class AllocationFields:
     """Memory that was taken, or with a negative size given back."""
 
-    def __init__(self, allocation: Any) -> None:
+    def __init__(self, allocation: tuple[Any, ...]) -> None:
         _, self.alloc_size, self.ptr, self.total_allocated = allocation
         self.total_reserved = 0
         self.device = device("cpu")
@@ -164,7 +164,8 @@ class AllocationFields:
 class ProfilerEvent:
     """A node of the tree of events: who called whom."""
 
-    def __init__(self, event: FunctionEvent, origin: int, parent: ProfilerEvent | None, allocation: Any = None) -> None:
+    def __init__(self, event: FunctionEvent, origin: int, parent: ProfilerEvent | None, allocation: tuple[Any,
+                 ...] | None = None) -> None:
         shown = KinetoEvent(event, origin)
         self.name = shown.name() if allocation is None else MEMORY
         self.id = self.correlation_id = event.id

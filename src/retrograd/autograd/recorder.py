@@ -144,7 +144,7 @@ class Recorder:
             self.note_memory(record, args, result)
         return result
 
-    def run_steps(self, op: OpDef, args: Sequence[Any], fill: str, *values: Any) -> Any:
+    def run_steps(self, op: OpDef, args: Sequence[Any], fill: str, *values: Any) -> Tensor:
         """Record a factory as `empty` and an in-place fill, as PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
         maker, filler = op_named("empty.memory_format"), op_named(fill)
@@ -174,7 +174,7 @@ class Recorder:
         finally:
             self.end_of(record)
 
-    def begin_node(self, node: Node, grads: Any) -> Record:
+    def begin_node(self, node: Node, grads: Sequence[Any]) -> Record:
         """Open the event of a node's formula."""
         number, thread = self.origin(node)
         record = self.begin(name_of(node), BACKWARD_FUNCTION, number, grads)
@@ -296,7 +296,7 @@ def takes_steps(op: OpDef, args: Sequence[Any]) -> bool:
         all([n >= 0 for n in args[0]]))
 
 
-def op_named(full: str) -> Any:
+def op_named(full: str) -> OpDef:
     name, _, overload = full.partition(".")
     packet = find_packet(name)
     assert packet is not None

@@ -13,6 +13,7 @@ nothing.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from retrograd.core import convert, documentation, overload
@@ -45,7 +46,7 @@ EXTRA_METHODS: dict[str, Any] = {}    # the same for Tensor.<name>
 PUBLIC: set[str] = set()              # all torch.<name> of the tables, made or not
 
 
-def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any) -> Any:
+def call_named(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_method: bool, function: Callable[..., Any]) -> Any:
     """Bind a call of a public name to one of its overloads and run it."""
     if overridden(args, kwargs):
         return hooks.torch_function(function, args, kwargs)
@@ -68,7 +69,7 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
     return tuple(result) if type(result) is list else result
 
 
-def overridden(args: Any, kwargs: Any) -> bool:
+def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a mode or a subclass overrides this call."""
     if switches.any_mode and tls.function_modes:
         return tls.function_disabled < 2
@@ -116,7 +117,8 @@ def make_entry(name: str, is_method: bool) -> Any:
     return public
 
 
-def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool = True) -> Any:
+def entry_of(name: str, schemas: Sequence[Any], targets: Sequence[Any], general: Callable[..., Any], is_method: bool,
+             unreduced: bool = True) -> Callable[..., Any]:
     """A function that binds each call to the first schema that fits and runs its target; losses default to no reduction
     (see `make_unreduced`)."""
     if not COMPILED:
@@ -135,7 +137,7 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
     return binder.Entry(name, forms, lambda args, kwargs: general(*args, **kwargs), is_method)
 
 
-def make(name: str, is_method: bool) -> Any:
+def make(name: str, is_method: bool) -> Callable[..., Any]:
     """The public function or method for an op name, with its documentation."""
     packet = find_packet(name)
     assert packet is not None
@@ -181,7 +183,7 @@ def function_named(name: str) -> Any:
     return made if made is not None else FUNCTIONS.setdefault(name, make(name, False))
 
 
-def method_named(name: str) -> Any:
+def method_named(name: str) -> Callable[..., Any]:
     """Create Tensor.<name> and install it on the class."""
     load(name)
     made = EXTRA_METHODS.get(name)
@@ -194,7 +196,7 @@ def method_named(name: str) -> Any:
     return made
 
 
-def internal_named(name: str) -> Any:
+def internal_named(name: str) -> Callable[..., Any]:
     """The entry of FUNCTIONS_BY_NAME for `name`, created on first use."""
     load(name)
     found = FUNCTIONS_BY_NAME[name]
@@ -255,7 +257,7 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
     `written_out` normalises the arguments for `__torch_function__`; with `seen=False` the function skips that protocol.
     With a `schema`, or several, the arguments are bound and checked as those of ops are.
     """
-    def register(fn: Any) -> Any:
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         public = name or fn.__name__
         forms = [Schema(text) for text in ((schema,) if isinstance(schema, str) else schema)]
         if not seen:
@@ -273,8 +275,9 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
     return register if function is None else register(function)
 
 
-def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None, is_method: bool = False,
-                schemas: Any = ()) -> Any:
+def overridable(fn: Callable[..., Any], public: str, module: str = "torch", written_out: Callable[..., Any] | None = None,
+                is_method: bool = False,
+                schemas: Sequence[Any] = ()) -> Callable[..., Any]:
     """A function of tensors that modes, subclasses and tensor-like objects can override."""
     documented = fn
     if schemas:
@@ -306,7 +309,7 @@ def declared(text: str) -> Any:
     return lambda fn: functools.wraps(fn)(bound_by([schema], fn, schema.name))
 
 
-def bound_by(schemas: Any, fn: Any, public: str, is_method: bool = False) -> Any:
+def bound_by(schemas: Sequence[Any], fn: Callable[..., Any], public: str, is_method: bool = False) -> Callable[..., Any]:
     """`fn` with its arguments bound and converted by the first of the schemas that fits, or PyTorch's TypeError."""
     def checked(*args: Any, **kwargs: Any) -> Any:
         index, bound = resolve(public, schemas, args, kwargs, is_method)
@@ -316,7 +319,7 @@ def bound_by(schemas: Any, fn: Any, public: str, is_method: bool = False) -> Any
     return checked
 
 
-def unbound(error: Any, fn: Any, public: str, args: Any, is_method: bool) -> str | None:
+def unbound(error: Any, fn: Callable[..., Any], public: str, args: tuple[Any, ...], is_method: bool) -> str | None:
     """PyTorch's error text for a call whose arguments do not bind, or whose first argument is not a tensor."""
     text = str(error)
     if isinstance(error, AttributeError):
@@ -383,13 +386,13 @@ class Namespace:
 class RangeOps:
     """`ops.profiler`: named ranges opened and closed by hand; no-ops while no profiler is active."""
 
-    def _record_function_enter(self, name: str, args: str | None = None) -> Any:
+    def _record_function_enter(self, name: str, args: str | None = None) -> tuple[Any, ...]:
         recorder = tls.profiler
         return recorder, None if recorder is None else recorder.begin_range(name)
 
     _record_function_enter_new = _record_function_enter
 
-    def _record_function_exit(self, handle: Any) -> None:
+    def _record_function_exit(self, handle: tuple[Any, ...]) -> None:
         recorder, record = handle
         if recorder is not None:
             recorder.end_of(record)
@@ -420,14 +423,14 @@ class Ops:
 ops = Ops()
 
 
-def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
+def packet_call(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     entry = packet.entry
     if entry is None:
         entry = packet.entry = packet_entry(packet)
     return entry(*args, **kwargs)
 
 
-def packet_entry(packet: Any) -> Any:
+def packet_entry(packet: Packet) -> Callable[..., Any]:
     """The callable that runs calls of a packet; the compiled core binds them in C."""
     def general(*args: Any, **kwargs: Any) -> Any:
         return packet_general(packet, args, kwargs)
@@ -437,13 +440,13 @@ def packet_entry(packet: Any) -> Any:
     return entry_of(packet.name, packet.schemas, packet.overloads_, general, False, unreduced=False)
 
 
-def packet_function(packet: Any, name: str, general: Any) -> Any:
+def packet_function(packet: Packet, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
     """A public function `name` for calls of a packet; `general` handles calls that modes or subclasses override."""
     find_packet(packet.name)
     return entry_of(name, packet.schemas, packet.overloads_, general, False, unreduced=False)
 
 
-def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
+def packet_general(packet: Packet, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if overridden(args, kwargs):
         return hooks.torch_function(packet, args, kwargs)
     find_packet(packet.name)
@@ -461,7 +464,7 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
     return call(packet.overloads_[index], bound)
 
 
-def op_call(op: OpDef, args: Any, kwargs: Any) -> Any:
+def op_call(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.scalars:
         if not op._ready:
             op.prepare()
@@ -477,7 +480,7 @@ def op_call(op: OpDef, args: Any, kwargs: Any) -> Any:
     return entry(*args, **kwargs)
 
 
-def op_general(op: OpDef, args: Any, kwargs: Any) -> Any:
+def op_general(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if overridden(args, kwargs):
         return hooks.torch_function(op, args, kwargs)
     try:
@@ -490,7 +493,7 @@ def op_general(op: OpDef, args: Any, kwargs: Any) -> Any:
     return call(op, bound)
 
 
-def wanted_by_another(args: Any, kwargs: Any) -> bool:
+def wanted_by_another(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a non-tensor argument overrides a call that could not be bound."""
     return any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor)
                 for value in (*args, *kwargs.values()) for a in (value if isinstance(value, (list, tuple)) else (value,))])

@@ -13,7 +13,7 @@ SMALL = 4096                  # elements; below this NumPy is faster than callin
 FEW = 256                     # the same for conversions
 
 
-def copy_into(target: Any, source: Any) -> None:
+def copy_into(target: np.ndarray, source: np.ndarray) -> None:
     """target[...] = source, where `source` can be broadcast.
 
     >>> target = np.zeros((2, 3), np.float32)
@@ -67,7 +67,7 @@ def contiguous(array: Any) -> Any:
     return made
 
 
-def copy_of(array: Any, dtype: Any = None) -> Any:
+def copy_of(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     """A new row-major array with the same values."""
     if dtype is None and array.size <= SMALL:
         return array.copy()

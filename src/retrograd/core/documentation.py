@@ -6,9 +6,13 @@ A docstring is built together with its function, on the first use of the name (s
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core.schema import REQUIRED
+
+if TYPE_CHECKING:
+    from retrograd.core.opdef import Packet
+    from retrograd.core.schema import Schema
 
 found: dict[str, tuple[str, str]] = {}        # name -> (sentence, example as lines)
 
@@ -25,7 +29,7 @@ def described(name: str) -> tuple[str, str]:
     return found.get(name, ("", ""))
 
 
-def signature(name: str, schema: Any, is_method: bool, has_out: bool) -> str:
+def signature(name: str, schema: Schema, is_method: bool, has_out: bool) -> str:
     """A schema as a call in Python."""
     parts, keywords = [], False
     for i, p in enumerate(schema.params):
@@ -44,7 +48,7 @@ def signature(name: str, schema: Any, is_method: bool, has_out: bool) -> str:
     return f"{name}({', '.join(parts)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
 
-def documentation(packet: Any, name: str, is_method: bool) -> str:
+def documentation(packet: Packet, name: str, is_method: bool) -> str:
     """The docstring of a function or method made from ops."""
     outs = {op.functional for op in packet.overloads_ if op.functional is not None and op.schema.is_out}
     lines = dict.fromkeys([signature(name, op.schema, is_method, not is_method and op in outs) for op in packet.overloads_

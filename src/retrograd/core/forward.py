@@ -11,7 +11,7 @@ and every op of the thread takes the slow path until the level ends.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
@@ -105,7 +105,7 @@ def own_tangent(t: Tensor) -> Any:
     return None
 
 
-def attach(t: Tensor, tangent: Any) -> Any:
+def attach(t: Tensor, tangent: Tensor) -> Tensor:
     """Set `tangent` as the tangent of `t`, without a copy."""
     extra = t._extra
     if extra is None:
@@ -116,7 +116,7 @@ def attach(t: Tensor, tangent: Any) -> Any:
     return tangent
 
 
-def give_tangent(t: Tensor, tangent: Any, written: bool = False) -> None:
+def give_tangent(t: Tensor, tangent: Tensor, written: bool = False) -> None:
     """Set `tangent`, or a copy in the layout of `t`, as its tangent; with `written` (an in-place op) also on its base."""
     if tangent._flags & FLAG_DUAL and tangent_of(tangent) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
@@ -147,7 +147,7 @@ def primal_of(t: Tensor) -> Any:
     return twin_of(t) if t._flags & FLAG_DUAL else t
 
 
-def twin_of(t: Tensor) -> Any:
+def twin_of(t: Tensor) -> Tensor:
     """Another tensor with the value and history of `t`, and no tangent."""
     twin = new_tensor(t.array)
     twin._flags = t._flags & ~FLAG_DUAL
@@ -229,7 +229,7 @@ def zeros_of(value: Any) -> Any:
 
 
 # ---- running ops
-def run(op: OpDef, args: Any, autograd: Call) -> Any:
+def run(op: OpDef, args: Sequence[Any], autograd: Call) -> Any:
     """Run `op` on the autograd layer; if an input has a tangent, the differentiable outputs get one."""
     if not tls.fwd_grad_enabled:
         return autograd(op, args)
@@ -263,7 +263,7 @@ def run(op: OpDef, args: Any, autograd: Call) -> Any:
     return result
 
 
-def recorded(op: OpDef, args: Any, tangents: Any) -> bool:
+def recorded(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> bool:
     """Whether any of these requires grad, so that their histories matter."""
     if not grad_enabled():
         return False
@@ -287,7 +287,7 @@ def any_wants_grad(value: Any) -> bool:
     return False
 
 
-def batched_among(tangents: Any, default: Any) -> Any:
+def batched_among(tangents: Sequence[Any], default: Tensor) -> Tensor:
     """A batched tangent if there is one, else `default`: the target of batched tangents must be batched."""
     for tangent in tangents:
         if isinstance(tangent, Tensor) and tangent._flags & FLAG_WRAPPER:
@@ -295,7 +295,7 @@ def batched_among(tangents: Any, default: Any) -> Any:
     return default
 
 
-def tangents_among(args: Any, places: Any) -> Any:
+def tangents_among(args: Sequence[Any], places: tuple[Any, ...]) -> Any:
     """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
     found = None
     for i in places:
@@ -330,7 +330,7 @@ def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
         share_with_saved(op, result._node, nr, tangent)
 
 
-def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
+def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Tensor) -> None:
     saved = node._saved_
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
@@ -388,7 +388,7 @@ def no_forward_mode(op: OpDef) -> NotImplementedError:
 
 
 # ---- the jvp column
-def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
+def tangents_of(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Any) -> Any:
     """The tangents of the outputs of a functional op from primals and their tangents (None where there is none)."""
     jvp = op.jvp
     if jvp == "multilinear":
@@ -400,7 +400,7 @@ def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
     return by_formula(op, args, tangents, result)
 
 
-def substituted(op: OpDef, args: Any, tangents: Any) -> list[Any]:
+def substituted(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """The arguments with the differentiable ones replaced by their tangents."""
     values = list(args)
     for i in op.inputs:
@@ -417,13 +417,13 @@ def complete(value: Any, tangent: Any) -> Any:
     return tangent
 
 
-def primals(args: Any) -> list[Any]:
+def primals(args: Sequence[Any]) -> list[Any]:
     return [primal_of(a) if isinstance(a, Tensor)
             else [primal_of(t) if isinstance(t, Tensor) else t for t in a] if isinstance(a, (list, tuple)) else a
             for a in args]
 
 
-def bare(args: Any) -> list[Any]:
+def bare(args: Sequence[Any]) -> list[Any]:
     """`primals` without their histories where these do not matter."""
     values = []
     for a in args:
@@ -439,7 +439,7 @@ def bare(args: Any) -> list[Any]:
     return values
 
 
-def multilinear(op: OpDef, args: Any, tangents: Any) -> Any:
+def multilinear(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The sum over the inputs of the op with one of them replaced by its tangent."""
     values = list(args)
     total = None
@@ -458,7 +458,7 @@ def multilinear(op: OpDef, args: Any, tangents: Any) -> Any:
     return summed(total, op, args, tangents)
 
 
-def linked(total: Any, factors: list[Any]) -> Any:
+def linked(total: Tensor, factors: list[Any]) -> Tensor:
     """A tangent plus the terms of missing tangents, in whose place PyTorch has zeros: they are zero, with a history if one of
     their other factors has one.
     """
@@ -484,13 +484,13 @@ def each(value: Any, tangents: list[Any]) -> list[Any]:
     return [[*value[:k], t, *value[k + 1:]] for k, t in enumerate(tangents) if t is not None]
 
 
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Tensor | None, b: Tensor) -> Tensor:
     if a is None or b is None:
         return b if a is None else a
     return [plus(x, y) for x, y in zip(a, b, strict=True)] if isinstance(b, (list, tuple)) else a + b
 
 
-def elementwise(op: OpDef, args: Any, tangents: Any, result: Tensor) -> Any:
+def elementwise(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Tensor) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
     outcome = twin_of(result) if op.saves_result else None    # the result in its own tangent's graph would be a cycle
     total: Any = None
@@ -559,7 +559,7 @@ PRIMAL, TANGENT, ARGUMENT, OUTPUT = range(4)
 SOURCES: dict[Any, Any] = {}          # op -> where each parameter of its formula comes from
 
 
-def by_formula(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
+def by_formula(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Any) -> Any:
     """The tangents computed by the op's own jvp formula."""
     sources = SOURCES.get(op)
     if sources is None:

@@ -7,6 +7,7 @@ kernels) go to the dispatcher as a single call would.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from retrograd.core.dispatch import call
@@ -45,7 +46,7 @@ class Each:
             return None
         return map_each(self.op, columns, tail)
 
-    def columns(self, args: Any) -> Any:
+    def columns(self, args: tuple[Any, ...]) -> Any:
         """The argument columns as lists of equal length; None if the call does not qualify."""
         if switches.any_mode and slow_path() or len(args) < self.width or has_subclass(args):
             return None
@@ -67,7 +68,7 @@ class Each:
         return columns
 
 
-def write_each(op: OpDef, targets: Any, others: Any, tail: Any) -> None:
+def write_each(op: OpDef, targets: Sequence[Any], others: Sequence[Any], tail: Sequence[Any]) -> None:
     """Run the in-place `op` on each of `targets`; its further operands, tensors or numbers, are those at the same place
     in the lists `others`, and `tail` holds the arguments after them."""
     if not op._ready:
@@ -99,7 +100,7 @@ def write_each(op: OpDef, targets: Any, others: Any, tail: Any) -> None:
         call(op, [t, *[column[i] for column in others], *tail])
 
 
-def map_each(op: OpDef, columns: Any, tail: Any) -> list[Any]:
+def map_each(op: OpDef, columns: Sequence[Any], tail: tuple[Any, ...]) -> list[Any]:
     """The results of `op` for each of the tensors in the first of `columns` and what the others, lists of tensors or numbers,
     have at the same place; `tail` holds the arguments after them."""
     if not op._ready:
@@ -139,7 +140,7 @@ def is_bare(t: Tensor, records: bool) -> bool:
     return t._flags == 0 and t.array.base is None and not (records and t._requires)
 
 
-def has_subclass(args: Any) -> bool:
+def has_subclass(args: tuple[Any, ...]) -> bool:
     """Whether a list among the arguments holds a tensor subclass that overrides functions or dispatch."""
     for value in args:
         if isinstance(value, (list, tuple)):
@@ -151,7 +152,7 @@ def has_subclass(args: Any) -> bool:
     return False
 
 
-def gradient_lists(params: Any, elements: int) -> Any:
+def gradient_lists(params: Sequence[Any], elements: int) -> Any:
     """The tensors of `params` that have gradients and those gradients, as pairs of lists of about `elements` elements each;
     None if one of them is not a dense real tensor, is of a user-defined class, or occurs twice."""
     made = []

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core import saved
 from retrograd.core.device import CPU
@@ -18,6 +19,9 @@ from retrograd.core.opdef import OpDef
 from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_slow_path, tls
 from retrograd.core.tensor import FLAG_DUAL, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
+
+if TYPE_CHECKING:
+    from retrograd.core.schema import Param
 
 
 class TorchDispatchMode:
@@ -44,7 +48,8 @@ class TorchDispatchMode:
         push_mode(self)
         return self
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         pop_mode()
 
     @classmethod
@@ -220,7 +225,7 @@ def overriding_types(args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([type(t) for t in overriding_arguments(args)])
 
 
-def number_form(op: OpDef, args: Sequence[Any]) -> Any:
+def number_form(op: OpDef, args: Sequence[Any]) -> tuple[Any, ...]:
     """The overload and arguments that PyTorch calls when a number is given for a tensor argument of `op`."""
     if op.numbers or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
         return op, args
@@ -265,7 +270,7 @@ def as_called(op: OpDef, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str
     return tuple(positional[:needed]), keywords
 
 
-def is_default(param: Any, value: Any) -> bool:
+def is_default(param: Param, value: Any) -> bool:
     if value is param.default:
         return True
     if isinstance(value, Tensor) or type(value) is list and any([isinstance(v, Tensor) for v in value]):
@@ -307,12 +312,12 @@ class Guard:
 class no_dispatch(Guard):
     """Disable modes and `__torch_dispatch__` within this scope."""
 
-    def begin(self, *args: Any) -> Any:
+    def begin(self, *args: Any) -> tuple[Any, ...]:
         before = tls.dispatch_modes, tls.dispatch_disabled
         tls.dispatch_modes, tls.dispatch_disabled = [], True
         return before
 
-    def end(self, before: Any) -> None:
+    def end(self, before: tuple[Any, ...]) -> None:
         tls.dispatch_modes, tls.dispatch_disabled = before
 
 
@@ -360,7 +365,7 @@ class SeenDetach(Watcher):
 
     op: Any = None
 
-    def detach(self, t: Any) -> Any:
+    def detach(self, t: Tensor) -> Tensor:
         if t._flags & FLAG_WRAPPER:              # belongs to a transform: modes and subclasses run below all transforms
             twin = new_tensor(t.array)
             twin._flags, twin._extra, twin._counter = t._flags, t._extra, counter_of(t)

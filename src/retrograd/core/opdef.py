@@ -311,7 +311,7 @@ class Packet:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return CALLERS["packet"](self, args, kwargs)
 
-    def function(self, name: str, general: Any) -> Any:
+    def function(self, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
         """A public function `name` for the calls of this op; `general` handles calls that modes or subclasses override."""
         return CALLERS["function"](self, name, general)
 
@@ -427,7 +427,7 @@ def function_of(op: OpDef) -> Any:
     return found if found is not None and names_of(found.schema.params) == names_of(op.schema.params) else None
 
 
-def names_of(params: Any) -> list[str]:
+def names_of(params: tuple[Any, ...]) -> list[str]:
     return [p.name for p in params]
 
 
@@ -510,7 +510,7 @@ def derive(op: OpDef, form: str, numbers: bool, extra: Any) -> OpDef:
 RESULT_TYPES: dict[str, Any] = {}
 
 
-def result_type(name: str, fields: tuple[str, ...]) -> Any:
+def result_type(name: str, fields: tuple[str, ...]) -> type:
     """The named tuple that an op with several named outputs returns."""
     key = f"{name}({', '.join(fields)})"
     if key not in RESULT_TYPES:
@@ -518,7 +518,7 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
         made.__module__ = "torch.return_types"
         count = len(fields)
 
-        def make(cls: Any, *values: Any) -> Any:
+        def make(cls: type, *values: Any) -> Any:
             """Create it from separate results, or from a sequence of them."""
             if len(values) != count:
                 values = as_sequence(cls, values, count)

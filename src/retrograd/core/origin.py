@@ -163,7 +163,7 @@ def note_call(op: OpDef, args: Sequence[Any], result: Any) -> None:
         note_results(origin, [t for value in args for t in each(value)], results, written)
 
 
-def note_results(origin: Origin, inputs: Any, results: Any, written: Any) -> None:
+def note_results(origin: Origin, inputs: Sequence[Any], results: Sequence[Any], written: Sequence[Any]) -> None:
     for t in written:
         note_write(t, origin)
     known = {id(t) for t in inputs}
@@ -211,7 +211,7 @@ def note_made(t: Tensor, name: str) -> None:
     trail.causes = ((MADE, trail.made),)
 
 
-def note_detached(source: Any, made: Any, why: str, name: str) -> None:
+def note_detached(source: Tensor, made: Tensor, why: str, name: str) -> None:
     """Record that `made` is `source` without its history."""
     if is_quiet():
         return

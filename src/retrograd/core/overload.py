@@ -97,7 +97,7 @@ def overload_names(packet: Any) -> Iterator[str]:
     return iter(packet.overloads())
 
 
-def no_overload(packet: Any, name: str) -> Any:
+def no_overload(packet: Packet, name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     raise AttributeError(f"The underlying op of '{packet}' has no overload name '{name}'")

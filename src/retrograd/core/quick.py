@@ -1,6 +1,7 @@
 """Calls of an op's compiled kernel on the arrays of its arguments, without promotion (`op.quick`, see recipe.py)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def passes(op: OpDef, args: Any) -> bool:
     return True
 
 
-def tensors_of(op: OpDef, arrays: Any) -> Any:
+def tensors_of(op: OpDef, arrays: Sequence[Any]) -> Any:
     """Tensors for the results of an op with several, in its return type."""
     results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in arrays]
     return results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)

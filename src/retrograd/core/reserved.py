@@ -5,6 +5,7 @@ Meta tensors and wrapper subclasses use them. Nothing should read them; code tha
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def invalid_storage(array: Any) -> InvalidStorage:
     return InvalidStorage(owner_of(array))
 
 
-def reserved_array(shape: Any, strides: Any, dtype: Any, offset: int = 0) -> Any:
+def reserved_array(shape: Sequence[int], strides: tuple[int, ...], dtype: Any, offset: int = 0) -> np.ndarray:
     """An array of the given geometry (strides and offset in elements) that takes no memory."""
     dtype = np.dtype(dtype)
     count = offset + 1

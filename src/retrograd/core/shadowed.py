@@ -59,7 +59,7 @@ def is_access(frame: FrameType, name: str) -> bool:
     return any([n < len(code.co_names) and code.co_names[n] == name for n in candidates])
 
 
-def shadow_fields(cls: Any, base: Any) -> None:
+def shadow_fields(cls: Any, base: type) -> None:
     """Let a subclass of `base` redefine names of fields of `base`."""
     for name in FIELDS:
         field = getattr(base, name)

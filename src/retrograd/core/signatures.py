@@ -6,15 +6,19 @@
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core.schema import REQUIRED
+
+if TYPE_CHECKING:
+    from retrograd.core.schema import Param
 
 KINDS = {False: Parameter.POSITIONAL_OR_KEYWORD, True: Parameter.KEYWORD_ONLY}
 
 
-def signature_of(schemas: Any, is_method: bool) -> Signature | None:
+def signature_of(schemas: Sequence[Any], is_method: bool) -> Signature | None:
     """The parameters of the longest overload, then those of other overloads as keyword-only; optional unless all require
     it."""
     forms = [s for s in schemas if not s.is_out and not s.hidden and not any([p.type == "Dimname" for p in s.params])
@@ -33,7 +37,7 @@ def signature_of(schemas: Any, is_method: bool) -> Signature | None:
     return Signature(params)
 
 
-def parameter(p: Any, is_method: bool, required: bool) -> Parameter:
+def parameter(p: Param, is_method: bool, required: bool) -> Parameter:
     is_self = p.name == "self" and p.type == "Tensor"
     name = "input" if is_self and not is_method else f"{p.name}_" if p.name in ("from", "lambda") else p.name
     if required:

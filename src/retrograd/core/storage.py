@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from ctypes import addressof, c_char
 from typing import Any
 from weakref import WeakValueDictionary
@@ -45,7 +46,7 @@ class Memory:
                                     "typestr": "|u1", "version": 3}
 
 
-def adopt(array: Any) -> Any:
+def adopt(array: np.ndarray) -> np.ndarray:
     """The same array over a storage of its own that begins at the array's first element."""
     if array.base is None or extent(array) == 0:
         return array
@@ -64,21 +65,21 @@ def address_of(array: Any) -> int:
 address = address_of if compiled is None else compiled.address
 
 
-def extent(array: Any) -> int:
+def extent(array: np.ndarray) -> int:
     """The number of bytes from the first element to the end of the last."""
     if array.size == 0:
         return 0
     return sum([(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]) + array.itemsize
 
 
-def owner_of(array: Any) -> Any:
+def owner_of(array: np.ndarray) -> np.ndarray:
     """The array (or other object) that owns the memory of `array`."""
     while type(array.base) is ndarray:
         array = array.base
     return array
 
 
-def contiguous_strides(shape: Any) -> tuple[int, ...]:
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Row-major strides, in elements; sizes of 0 count as 1, as in PyTorch."""
     strides = []
     step = 1
@@ -88,7 +89,7 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def element_strides(array: Any) -> tuple[int, ...]:
+def element_strides(array: np.ndarray) -> tuple[int, ...]:
     """The strides of `array` in elements."""
     if array.size == 0 and not any(array.strides):
         return contiguous_strides(array.shape)      # NumPy's strides of empty arrays are arbitrary
@@ -99,7 +100,7 @@ def element_strides(array: Any) -> tuple[int, ...]:
 strides_of = element_strides if compiled is None else compiled.strides_of
 
 
-def reshaped_array(array: Any, size: Any) -> Any:
+def reshaped_array(array: np.ndarray, size: Any) -> Any:
     """A view of `array` in another shape; None where viewability or the strides need the general computation."""
     shape = array.shape
     if 1 in shape or 0 in shape or not size or not array.flags.c_contiguous:
@@ -113,7 +114,7 @@ def reshaped_array(array: Any, size: Any) -> Any:
 reshaped = reshaped_array if compiled is None else compiled.reshaped
 
 
-def offset_of(array: Any) -> int:
+def offset_of(array: np.ndarray) -> int:
     """The position of the first element in its storage, in elements."""
     base = array.base
     if base is None:
@@ -122,7 +123,7 @@ def offset_of(array: Any) -> int:
     return (address(array) - address(owner)) // array.itemsize
 
 
-def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
+def strided(array: np.ndarray, size: Any, stride: Sequence[int], offset: Any = None) -> Any:
     """An array over the memory of `array` with the given geometry in elements; checked against the storage's bounds."""
     if native_strided is not None:
         made = native_strided(array, size, stride, offset)
@@ -166,7 +167,7 @@ def bytes_of(owner: Any) -> Any:
     return flat.reshape(-1).view(np.uint8)
 
 
-def dense_order(shape: Any, strides: Any) -> tuple[int, ...] | None:
+def dense_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
     """The dimensions from outermost to innermost if the layout is dense without overlap, else None."""
     order = sorted([i for i in range(len(shape)) if shape[i] != 1], key=lambda i: (-strides[i], i))
     expected = 1
@@ -177,11 +178,11 @@ def dense_order(shape: Any, strides: Any) -> tuple[int, ...] | None:
     return tuple(order)
 
 
-def is_non_overlapping_and_dense(shape: Any, strides: Any) -> bool:
+def is_non_overlapping_and_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return 0 in shape or dense_order(shape, strides) is not None
 
 
-def partly_overlap(a: Any, b: Any) -> bool:
+def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two dense arrays share memory without being the same elements in the same order; False for others."""
     if a is b or not a.size or not b.size or owner_of(a) is not owner_of(b):
         return False
@@ -192,7 +193,7 @@ def partly_overlap(a: Any, b: Any) -> bool:
     return address(a) < address(b) + b.nbytes and address(b) < address(a) + a.nbytes
 
 
-def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
+def joint_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
     """Dense strides for the result of an elementwise op: dimensions in the common order of the arrays or, where they
     disagree, in that of the first array in which the dimension is not broadcast."""
     rank = len(shape)
@@ -490,7 +491,7 @@ class UntypedStorage:
 STORAGES: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
 
-def storage_of(array: Any) -> UntypedStorage:
+def storage_of(array: np.ndarray) -> UntypedStorage:
     """The storage of `array`, the same object for all arrays over the same memory."""
     owner = owner_of(array)
     found = STORAGES.get(id(owner))

@@ -8,6 +8,7 @@ switches the protocol off (`__torch_function__ = disabled_torch_function`, as Pa
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from retrograd.core.described import check_policy, set_policy
@@ -42,7 +43,7 @@ from retrograd.core.tensor import (
 
 
 # ---- calling overrides
-def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = None) -> Any:
+def through_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], types: tuple[Any, ...] | None = None) -> Any:
     """Call a public function through the modes and arguments that override it; `types` are passed to modes."""
     result = ask(function, args, kwargs, types)
     if result is NotImplemented:
@@ -82,7 +83,7 @@ def nobody_handles(function: Any, args: Any, kwargs: Any) -> TypeError:
                      + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 
 
-def through_operator(op: OpDef, args: Any) -> Any:
+def through_operator(op: OpDef, args: Sequence[Any]) -> Any:
     """`through_function` for an operator, whose handler may return NotImplemented."""
     if not (tls.function_modes and tls.function_disabled < 2) and not overriding_arguments(args, {}):
         return call(op, [*args, *op.tail])
@@ -111,7 +112,7 @@ def declined(name: str, a: Any, b: Any) -> Any:
     raise refusal(SIGNS[kind].partition(" ")[0] + "=" if inplace else SIGNS[kind], a, b)
 
 
-def through_special(name: str, args: Any) -> Any:
+def through_special(name: str, args: tuple[Any, ...]) -> Any:
     """`through_function` for a special method that is not an op of its own: `x[0]`, `2 ** x`, `int(x)`."""
     if not (tls.function_modes and tls.function_disabled < 2) and (tls.function_disabled or not overriding_arguments(args, {})):
         return FUNCTIONS_BY_NAME[name](*args)
@@ -128,7 +129,7 @@ SEEN_AS = {f"__{name}__": name for name in ("ne", "lt", "le", "gt", "ge")} | {
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
 
 
-def ask(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = None) -> Any:
+def ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], types: tuple[Any, ...] | None = None) -> Any:
     overriding = [] if tls.function_disabled else overriding_arguments(args, kwargs)
     types = tuple([type(t) for t in overriding]) or types or ()
     modes = tls.function_modes
@@ -150,7 +151,7 @@ def ask(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = N
     return NotImplemented
 
 
-def overriding_arguments(args: Any, kwargs: Any) -> list[Any]:
+def overriding_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """One argument of each type that has a `__torch_function__`, subclasses before their bases."""
     found: list[Any] = []
     for value in (*args, *kwargs.values()):
@@ -180,7 +181,8 @@ def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any =
         return func(*args, **(kwargs or {}))
 
 
-def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def default_torch_function(cls: type, func: Any, types: tuple[Any, ...], args: tuple[Any, ...] = (), kwargs: dict[str,
+                           Any] | None = None) -> Any:
     """Run the function and make its results instances of `cls`."""
     if not all([issubclass(cls, t) for t in types]):
         return NotImplemented
@@ -189,7 +191,7 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwar
         return result if func in nowrap_functions() else converted(result, cls)
 
 
-def converted(result: Any, cls: Any) -> Any:
+def converted(result: Any, cls: type) -> Any:
     if cls is Tensor:
         return result
     if isinstance(result, Tensor):
@@ -350,7 +352,7 @@ def instance(cls: Any, t: Tensor) -> Any:
     return made
 
 
-def instance_over(cls: Any, t: Any) -> Any:
+def instance_over(cls: type, t: Tensor) -> Any:
     """`t` as an instance of `cls`; an object returned by `__torch_dispatch__` keeps its class."""
     if not t._flags & FLAG_SUBCLASS or tls.dispatch_disabled or not overrides_dispatch(type(t)):
         return instance(cls, t)
@@ -360,7 +362,7 @@ def instance_over(cls: Any, t: Any) -> Any:
     return t
 
 
-def as_subclass(self: Any, cls: Any) -> Any:
+def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
     check_class(cls)
     with DisableTorchFunctionSubclass():
@@ -426,7 +428,7 @@ def check_class(cls: Any) -> None:
                         "your class inherits from Tensor.")
 
 
-def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
+def construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
     """`Tensor.__new__`: what `cls(data)` and `cls(2, 3)` make, and `super().__new__(cls, data)` in a subclass."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"Tensor.__new__(X): X is not a type object ({type(cls).__name__})" if not isinstance(cls, type) else
@@ -472,7 +474,7 @@ def init_subclass(cls: Any, /, **kwargs: Any) -> None:
                 setattr(cls, name, overlay)
 
 
-def ignore_arguments(self: Any, *args: Any, **kwargs: Any) -> None:
+def ignore_arguments(self: Tensor, *args: Any, **kwargs: Any) -> None:
     """`__new__` has set everything."""
 
 

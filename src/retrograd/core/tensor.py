@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from retrograd.core import device as devices
 from retrograd.core import dtypes
 from retrograd.core.hooks import hooks
 from retrograd.core.state import inference, slow_path, switches, tls
+
+if TYPE_CHECKING:
+    from retrograd.core.dtypes import dtype
 
 ndarray = np.ndarray
 BY_NUMPY = dtypes.BY_NUMPY
@@ -58,7 +62,8 @@ class View:
     version: int          # the version at which the view's grad_fn was created
 
 
-def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: int, version: int) -> View:
+def new_view(base: Tensor, op: Any, args: Sequence[Any] | None, output: int, parent: View | None, creation: int,
+             version: int) -> View:
     """A new View; views are as frequent as tensors, so this skips `__init__`."""
     view = View.__new__(View)
     view.base = base
@@ -496,7 +501,7 @@ class Tensor:
         return version_of(self)
 
 
-def asked(t: Any, name: str, get: Any) -> Any:
+def asked(t: Tensor, name: str, get: Callable[..., Any]) -> Any:
     """An attribute of `t`: through `__torch_function__` if its class overrides it, else by `get`."""
     if t._flags & FLAG_SUBCLASS and not tls.function_disabled and hooks.overrides_function(type(t)):
         return hooks.torch_function(getattr(Tensor, name).__get__, (t,), {})
@@ -520,7 +525,7 @@ def ndim_of(t: Tensor) -> int:
     return t.array.ndim
 
 
-def dtype_of(t: Tensor) -> Any:
+def dtype_of(t: Tensor) -> dtype:
     return BY_NUMPY[t.array.dtype]
 
 
@@ -655,7 +660,7 @@ NATIVE: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["nume
 COMPILED: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])
 
 
-def install(cls: Any, members: Any) -> None:
+def install(cls: type, members: dict[str, Any]) -> None:
     """Add methods and properties to Tensor, also when it is compiled and immutable."""
     if not COMPILED:
         for name, member in members.items():

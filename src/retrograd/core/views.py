@@ -11,7 +11,8 @@ custom Function, in inference mode) are errors.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, name_of, set_history
 from retrograd.core.opdef import OpDef
@@ -31,6 +32,9 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 
+if TYPE_CHECKING:
+    from retrograd.core.tensor import View
+
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
 LONGEST = 64              # number of chained views from which recipes are shortened
@@ -43,7 +47,8 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "details.")
 
 
-def mark_view(op: OpDef | None, args: Any, source: Tensor, view: Tensor, creation: int = DEFAULT, output: int = -1) -> None:
+def mark_view(op: OpDef | None, args: Sequence[Any] | None, source: Tensor, view: Tensor, creation: int = DEFAULT,
+              output: int = -1) -> None:
     """Mark `view` as made from `source` by `op` with `args` (those after the tensor), as result number `output`."""
     counter = source._counter
     if counter is None:
@@ -66,7 +71,7 @@ class Window:
 
     __slots__ = ("offset", "size", "stride")
 
-    def __init__(self, t: Tensor, base: Any) -> None:
+    def __init__(self, t: Tensor, base: Tensor) -> None:
         self.size, self.stride = t.array.shape, strides_of(t.array)
         self.offset = 0 if 0 in self.size else offset_of(t.array) - offset_of(base.array)
 
@@ -74,7 +79,7 @@ class Window:
         return t.as_strided(self.size, self.stride, self.offset + t.storage_offset())
 
 
-def shorten(t: Tensor) -> Any:
+def shorten(t: Tensor) -> View:
     """Merge the recipe of view `t` into one step where strides can express it, so that chains of views do not keep all
     their predecessors."""
     view = t._view
@@ -110,7 +115,7 @@ def refresh(t: Tensor) -> None:
         give_retained(t, retained)
 
 
-def regenerate(t: Tensor, base: Tensor) -> Any:
+def regenerate(t: Tensor, base: Tensor) -> Node:
     """A node that leads from view `t` to the current history of its base."""
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
         was = set_grad_enabled(True)
@@ -142,7 +147,7 @@ class Replayer:
 replayer = Replayer()
 
 
-def replay(view: Any, base: Any) -> Any:
+def replay(view: View, base: Tensor) -> Tensor:
     """Apply the recipe of `view` to another base."""
     steps = []
     while view is not None:
@@ -204,12 +209,12 @@ def strided_like(t: Tensor, view: Any) -> Any:
     return replayer.call(replayer.as_strided, [t, array.shape, strides_of(array), offset_of(array)])
 
 
-def apply_step(step: Any, t: Tensor) -> Any:
+def apply_step(step: View, t: Tensor) -> Tensor:
     """Apply the view `step` to `t`."""
     return view_by(step.op, step.args, step.output, t)
 
 
-def view_by(op: OpDef, args: Any, output: int, t: Tensor) -> Any:
+def view_by(op: OpDef, args: tuple[Any, ...], output: int, t: Tensor) -> Tensor:
     """The view of `t` that `op` makes."""
     if args is None:
         return op(t)
@@ -312,7 +317,7 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def _run_(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> Any:
         grad = grads[0]
         results: list[Any] = [None] * len(self._next_)
         if grad is None:

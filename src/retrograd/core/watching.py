@@ -19,7 +19,7 @@ from retrograd.core.tensor import FLAG_SUBCLASS, Tensor
 SPECIAL = ("__get__", "__set__", "__delete__")
 
 
-def is_watched(t: Any) -> bool:
+def is_watched(t: Tensor) -> bool:
     """Whether a mode or the class of `t` overrides functions."""
     if tls.function_modes and tls.function_disabled < 2:
         return True
@@ -38,7 +38,7 @@ def attribute(name: str, declared: property) -> Attribute:
     made = named(name, Attribute(declared.fget, declared.fset, declared.fdel, declared.__doc__))
 
     def special(method: str, plain: Any) -> Any:
-        def ask(self: Any, t: Any, *args: Any) -> Any:
+        def ask(self: Any, t: Tensor, *args: Any) -> Any:
             if t is not None and (t._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(t):
                 return through_function(getattr(made, method), (t, *args), {}, (type(t),))
             return plain(self, t, *args)
@@ -61,7 +61,7 @@ def named(name: str, descriptor: Attribute) -> Attribute:
 
 def seen_method(name: str, method: Any) -> Any:
     """A method of Tensor that subclasses and modes can override."""
-    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def seen(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if (self._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(self):
             return through_function(seen, (self, *args), kwargs, (type(self),))
         return method(self, *args, **kwargs)
@@ -88,7 +88,7 @@ class WatchedAttribute(Attribute):
 
 def watched_attribute(name: str, plain: Any) -> WatchedAttribute:
     """The attribute `plain` in the form that modes can override."""
-    def through(t: Any, method: str, *args: Any) -> Any:
+    def through(t: Tensor, method: str, *args: Any) -> Any:
         special = getattr(plain, method)
         if is_inside(2) or not is_watched(t):
             return special(t, *args)
@@ -113,7 +113,7 @@ class WatchedMethod:
             return self.plain
         return MethodType(self.call, instance)
 
-    def call(self, t: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, t: Tensor, *args: Any, **kwargs: Any) -> Any:
         if is_inside(1) or not is_watched(t):
             return self.plain(t, *args, **kwargs)
         return through_function(self.plain, (t, *args), kwargs, (type(t),) if self.typed else None)
