@@ -18,7 +18,7 @@ from retrograd.core import dtypes, storage, subclass
 from retrograd.core.device import device
 from retrograd.core.dtypes import is_complex_type
 from retrograd.core.rng.mersenne import Generator as PlainGenerator
-from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, counter_of, new_tensor
 from retrograd.methods.copies import rebuild_wrapper_subclass
 from retrograd.serialization.errors import UnpicklingError, shown
 from retrograd.serialization.places import WITHOUT_DATA
@@ -84,6 +84,7 @@ def rebuild_typed(stored: Any, offset: Any, size: Any, stride: Any, requires_gra
                   metadata: Any = None) -> Any:
     """The same for a storage of bytes, with the dtype given."""
     t = new_tensor(placed(stored, offset, size, stride, plain_dtype(dtype)))
+    counter_of(t).n = 1                    # PyTorch makes it by `set_`, a write
     if stored.untyped() in WITHOUT_DATA:
         t._flags |= FLAG_META
     mark_requires_grad(t, requires_grad)
