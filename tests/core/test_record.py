@@ -81,7 +81,7 @@ def test_attributes_show_what_the_formulas_use() -> None:
     x = leaf(1.0, 2.0, 3.0)
     assert (x ** 3).grad_fn._saved_exponent == 3
     assert x.sum(0, keepdim=True).grad_fn._saved_keepdim is True
-    assert tuple(x.sum().grad_fn._saved_self_sym_sizes) == (3,)
+    assert x.sum().grad_fn._saved_self_sym_sizes == (3,) and type(x.sum().grad_fn._saved_self_sym_sizes) is tuple
     assert x[1:].grad_fn._saved_start == 1
     assert torch.add(x, x, alpha=4).grad_fn._saved_alpha == 4
     assert x.softmax(-1).grad_fn._saved_dim == 2**64 - 1          # a negative number, as it is shown

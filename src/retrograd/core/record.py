@@ -47,7 +47,7 @@ from retrograd.core.saved import (
 )
 from retrograd.core.state import run_flags, switches, tls
 from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Size, Tensor, wrap
+from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Tensor, wrap
 
 ndarray = np.ndarray
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -206,8 +206,6 @@ def saved_attribute(node: Any, name: str) -> Any:
             return ()
         if key.endswith("_sizes_opt") and not value:
             return (0,)                                  # PyTorch's value for the sizes of an omitted tensor
-        if kind in (SIZES, SHAPE) and type(value) is tuple:
-            return Size(value)
         if kind == VALUE and param.type in ("int", "SymInt"):
             return tuple([unsigned(v) for v in value]) if isinstance(value, (list, tuple)) else unsigned(value)
         return tuple(value) if type(value) is list else value
