@@ -68,3 +68,15 @@ def test_only_inference_tensors_are_resized_while_they_require_grad() -> None:
         assert torch.ones(2, requires_grad=True).resize_(3).shape == (3,)
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"), torch.no_grad():
         torch.ones(2, requires_grad=True).resize_(3)
+
+
+def test_set_with_a_geometry_counts_from_the_offset_of_the_source() -> None:
+    x = torch.arange(6.).reshape(2, 3)
+    y = torch.zeros(2).set_(x[1], 1, (2,), (1,))
+    assert y.storage_offset() == 4 and y.tolist() == [4.0, 5.0]
+
+
+def test_set_with_a_geometry_takes_memory_of_another_dtype() -> None:
+    x = torch.tensor([1.0, 0.0])
+    y = torch.zeros(1, dtype=torch.int32).set_(x, 0, (2,), (1,))
+    assert y.dtype is torch.int32 and y.tolist() == [0x3F800000, 0]

@@ -273,11 +273,12 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
     """Share the memory of a tensor or a storage, with a geometry of its own."""
     check_set(self)
     if isinstance(source, Tensor):
-        if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
-        array = source.array
         if not source.is_contiguous():
             raise RuntimeError("passed in tensor to be used as storage must be contiguous")
+        storage_offset += source.storage_offset() if storage_offset >= 0 else 0
+        if source.dtype is not self.dtype:
+            return set_strided(self, source.untyped_storage(), storage_offset, size, stride)
+        array = source.array
     else:
         array = typed(source, self.array.dtype)
     if storage_offset < 0:
