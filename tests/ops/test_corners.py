@@ -229,3 +229,38 @@ def test_division_by_a_tensor_under_its_old_name() -> None:
 def test_chunks_of_tensors_of_other_ranks_are_counted_from_the_front() -> None:
     with pytest.raises(RuntimeError, match="non-negative dim when input tensors have different ndims"):
         torch._chunk_cat([torch.ones(2), torch.ones(2, 2)], -1, 2)
+
+
+def test_a_bool_minus_a_tensor_is_refused() -> None:
+    for x in (torch.ones(2), torch.ones(2, dtype=torch.int64), torch.ones(2, requires_grad=True)):
+        with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
+            True - x
+
+
+def test_searches_go_past_nan() -> None:
+    nan = float("nan")
+    bounds = torch.tensor([1.0, 3.0, nan])
+    for right in (False, True):
+        assert torch.searchsorted(bounds, torch.tensor([2.0, nan]), right=right).tolist() == [1, 3]
+    assert torch.searchsorted(torch.tensor([nan]), 2).item() == 1
+    rows = torch.tensor([[1.0, nan], [nan, nan]])
+    assert torch.searchsorted(rows, torch.tensor([[2.0], [2.0]])).tolist() == [[2], [2]]
+
+
+def test_multi_margin_loss_of_infinite_scores() -> None:
+    scores = torch.tensor([[float("inf"), 0.0, 2.0]])
+    assert torch.nn.functional.multi_margin_loss(scores, torch.tensor([0])).item() == 0
+    assert torch.nn.functional.multi_margin_loss(scores, torch.tensor([2])).item() == float("inf")
+
+
+def test_batched_full_sums_reduce_all_dimensions_at_once() -> None:
+    seen: list[str] = []
+
+    class Log(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+    x = torch.ones(3, 2, 2)
+    with Log():
+        torch.vmap(lambda x: x.sum() + x.mean())(x)
+    assert seen == ["aten.sum.dim_IntList", "aten.mean.dim", "aten.add.Tensor"]

@@ -130,3 +130,11 @@ def test_functions_without_an_out_form_refuse_it_although_aten_has_one(call: Any
 def test_cat_into_out_ignores_the_rank_of_empty_vectors():
     out = torch.zeros(0)
     assert torch.cat([torch.zeros(0), torch.ones(2, 2)], 1, out=out).tolist() == [[1, 1], [1, 1]]
+
+
+def test_sums_and_products_compute_in_the_dtype_of_out() -> None:
+    x = torch.tensor([0.6, 0.7, 1.9])
+    assert torch.sum(x, 0, out=torch.tensor(0)).item() == 1
+    assert torch.prod(x, 0, out=torch.tensor(0)).item() == 0
+    assert torch.cumsum(x, 0, out=torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 1]
+    assert torch.cumprod(torch.tensor([1.9, 2.9]), 0, out=torch.zeros(2, dtype=torch.int64)).tolist() == [1, 2]

@@ -40,7 +40,8 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          pairs, or of pairs as complex numbers); "chalf" (takes complex32, computed in complex64), "as_is" (its kernel
          takes complex32 arrays); "out_apart" (the out= form refuses to write to memory that it reads),
          "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
-         of out= is checked before everything else, with "out_after_dim" after `dim`).
+         of out= is checked before everything else, with "out_after_dim" after `dim`), "out_dtype" (it computes in the
+         dtype of out=).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
 

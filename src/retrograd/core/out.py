@@ -144,6 +144,9 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
         function.prepare()
     outs, inputs = args[op.out_arg:], args[:op.out_arg]
     out = outs[0]
+    if "out_dtype" in function.traits:
+        inputs = [out.dtype if a is None and p.name == "dtype" else a
+                  for a, p in zip(inputs, function.schema.params, strict=True)]
     if function.check is not None and function.promote is not None:
         function.check(*inputs)
     check_out_memory(function, inputs, outs)

@@ -51,7 +51,7 @@ class LBFGS(Optimizer):
         found = []
         for p in self._params:
             grad = torch.zeros_like(p) if p.grad is None else p.grad.to_dense() if p.grad.is_sparse else p.grad
-            found.append(as_real(grad).reshape(-1))
+            found.append(as_real(grad).view(-1))
         return torch.cat(found)
 
     def _move(self, length: float, direction: Any) -> None:

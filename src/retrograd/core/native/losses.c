@@ -77,7 +77,9 @@ FUNCTION(multi_margin) {
                  grad = g ? shared(g, i, rows, reduction) : 0;
     double sum = 0, slopes = 0;
     for (long c = 0; c < classes; c++) {
-      const double gap = margin - right + value_at(x, i * classes + c), active = c != to[i] && gap > 0 ? scale : 0;
+      double gap = c == to[i] ? 0 : margin - right + value_at(x, i * classes + c);
+      if (!(gap > 0)) gap = 0; /* not infinity times zero below */
+      const double active = gap > 0 ? scale : 0;
       sum += active * (p == 1 ? gap : gap * gap);
       if (g) {
         const double slope = p == 1 ? active : 2 * active * gap;

@@ -93,7 +93,7 @@ typedef struct {
   long n, m;
   int code, shared, right;
 } Search;
-#define SEARCH(T, LESS)                                                                              \
+#define SEARCH(T)                                                                                    \
   for (long i = first; i < last; i++) {                                                              \
     const T *b = (const T *)j->bounds + (j->shared ? 0 : i / j->m * j->n), q = ((const T *)j->x)[i]; \
     const T *at = b;                                                                                 \
@@ -101,20 +101,18 @@ typedef struct {
     while (left > 0) {                                                                               \
       const long half = left / 2;                                                                    \
       const T w = at[half];                                                                          \
-      const int on = j->right ? !LESS(q, w) : LESS(w, q);                                            \
+      const int on = j->right ? !(w > q) : !(w >= q); /* NaN: the last place */                      \
       at = on ? at + half + 1 : at;                                                                  \
       left = on ? left - half - 1 : half;                                                            \
     }                                                                                                \
     j->to[i] = at - b;                                                                               \
   }                                                                                                  \
   break;
-#define LESS_INT(a, b) ((a) < (b))
-#define LESS_FLOAT(a, b) ((a) < (b) || ((a) == (a) && (b) != (b)))
 static void search_part(void *a, long first, long last) {
   const Search *j = a;
   switch (j->code) {
-  case NPY_FLOAT: SEARCH(float, LESS_FLOAT) case NPY_DOUBLE: SEARCH(double, LESS_FLOAT)
-  case NPY_LONG: SEARCH(int64_t, LESS_INT) case NPY_INT: SEARCH(int32_t, LESS_INT)
+  case NPY_FLOAT: SEARCH(float) case NPY_DOUBLE: SEARCH(double)
+  case NPY_LONG: SEARCH(int64_t) case NPY_INT: SEARCH(int32_t)
   }
 }
 FUNCTION(search_rows) {

@@ -9,6 +9,7 @@ from retrograd.core import dtypes
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators
 from retrograd.ops import late
+from retrograd.ops.shared.elementwise import check_sub
 
 NUMBERS = (int, float, complex, np.number, np.bool_)
 
@@ -59,6 +60,8 @@ def refusing(name: str, reflected: bool = False, symbol: str = "") -> Any:
 def rsub(self: Any, other: Any) -> Any:
     """other - self."""
     if isinstance(other, (Tensor, *NUMBERS)):
+        if type(other) is bool:
+            check_sub(self, other, 1)
         return late.rsub(self, other)
     return NotImplemented
 

@@ -83,8 +83,10 @@ class Hinges:
         places = target.reshape((-1, 1))
         every = xp.arange(classes)
         self.right = like(every == places, scores)                 # one in the place of the right class
-        self.gap = margin - (scores * self.right).sum(-1)[:, None] + scores
-        self.active = like(self.gap > 0, scores) * (1 - self.right) / classes
+        right = xp.where(every == places, scores, like(every != every, scores)).sum(-1)[:, None]
+        gap = margin - right + scores
+        self.gap = xp.where((gap > 0) & (every != places), gap, like(every != every, scores))
+        self.active = like(self.gap > 0, scores) / classes
         if weight is not None:
             self.active = self.active * (weight * self.right).sum(-1)[:, None]
 
@@ -107,6 +109,10 @@ class OverTensors:
     @staticmethod
     def arange(n: int) -> Any:
         return late.arange(n)
+
+    @staticmethod
+    def where(condition: Any, yes: Any, no: Any) -> Any:
+        return late.where(condition, yes, no)
 
 
 def like(condition: Any, scores: Any) -> Any:

@@ -55,7 +55,8 @@ cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumsum_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
-    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", traits=("guarded",), pattern="dims",
+    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", traits=("guarded", "out_dtype"),
+    pattern="dims",
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -122,7 +123,7 @@ cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumprod_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
-    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", traits=("guarded",),
+    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", traits=("guarded", "out_dtype"),
     pattern="dims",
 )
 cumprod_ = defop(

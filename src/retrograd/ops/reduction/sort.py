@@ -406,21 +406,20 @@ def histc_kernel(xp: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
     refuse("aminmax_cpu" if self.dtype.kind == "c" and min == max and self.size else "histogram_cpu", self, "ciu")
     x = wide(self).reshape(-1)
     low, high = x.dtype.type(min), x.dtype.type(max)
-    if low == high and x.size:
+    of_values = low == high and x.size
+    if of_values:
         low, high = x.min(), x.max()
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{spelled(low)}, {spelled(high)}] is not finite")
+        ends = ", ".join(["-nan" if end != end and (of_values or math.copysign(1, end) < 0) else f"{float(end):g}"
+                          for end in (low, high)])
+        raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     inside = x[(x >= low) & (x <= high)]
     place = ((inside - low) * bins / (high - low)).astype(INT64)
     return xp.bincount(xp.minimum(place, bins - 1), minlength=bins).astype(self.dtype)
-
-
-def spelled(number: Any) -> str:
-    return "-nan" if number != number else f"{float(number):g}"
 
 
 histc = defop(

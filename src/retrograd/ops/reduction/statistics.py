@@ -99,7 +99,7 @@ def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
     if y.shape[axis] == 0:
         return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype, device=y.device).zero_()
     no_bool("trapezoid", y=y)
-    if isinstance(dx, bool):
+    if isinstance(dx, (bool, complex)):
         raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
     ends = times(y.select(axis, 0) + y.select(axis, -1), 0.5)
     return times(y.sum(axis) - ends, dx)
@@ -113,8 +113,10 @@ def cumulative_x(y: Any, x: Any, dim: int) -> Any:
 
 
 def cumulative_dx(y: Any, dx: Any, dim: int) -> Any:
-    axis = wrap_dim(dim, y.ndim)
     no_bool("cumulative_trapezoid", y=y)
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError("cumulative_trapezoid: Currently, we only support dx as a real number.")
+    axis = wrap_dim(dim, y.ndim)
     left, right = neighbours(y, axis)
     return times(left + right, dx / 2.0).cumsum(axis)
 
@@ -182,6 +184,8 @@ def gradient_along(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
                            f"'self.dim() = {self.ndim}', since dim argument was not given, but got a list of length "
                            f"{len(given)}")
     axes = wrap_dims(dims, self.ndim)
+    if not self.ndim and dims:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     for points in given or ():
         if isinstance(points, Tensor) and points.ndim != 1:
             raise RuntimeError("torch.gradient expected each element of spacing to have one dimension, but got an element with "

@@ -92,7 +92,7 @@ sum_dims = defop(
     kernel=sum_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
-    lower="sum(self)", pattern="dims",
+    lower="sum(self)", pattern="dims", traits=("out_dtype",),
     out_form="IntList_out", masked="reduction",
 )
 sum = defop(
@@ -253,7 +253,7 @@ prod_dim = defop(
     out="any",
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
-    lower="prod(self)", autocast="float32", pattern="dims",
+    lower="prod(self)", autocast="float32", pattern="dims", traits=("out_dtype",),
     out_form="int_out", masked="reduction",
 )
 prod = defop(

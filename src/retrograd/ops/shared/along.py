@@ -139,6 +139,18 @@ def choose(x: Any, what: str, k: int, axis: int, keepdim: bool, descending: bool
     return None if native is None else native.choose(x, what, k, descending, sorted, axis, keepdim)
 
 
+def bisect(bounds: Any, x: Any, right: bool) -> Any:
+    """`search_rows` for numbers that may be NaN: one goes to the last place, and the search never stops before one."""
+    first, last = np.zeros(x.shape, INT64), np.full(x.shape, bounds.shape[-1], INT64)
+    while (first < last).any():
+        middle = (first + last) >> 1
+        there = np.minimum(middle, bounds.shape[-1] - 1)
+        found = bounds[there] if bounds.ndim == 1 else np.take_along_axis(bounds, there, -1)
+        on = ~(found > x if right else found >= x)
+        first, last = np.where(on & (first < last), middle + 1, first), np.where(on | (first >= last), last, middle)
+    return first
+
+
 def search_rows(bounds: Any, x: Any, right: bool) -> Any:
     """The insertion position of each of `x` in sorted `bounds`: one row for all, or one for each row of `x`."""
     if native is not None and x.ndim:
@@ -146,6 +158,8 @@ def search_rows(bounds: Any, x: Any, right: bool) -> Any:
         if native.search_rows(np.ascontiguousarray(bounds), contiguous(x), made, right) is not None:
             return made
     side: Any = "right" if right else "left"
+    if bounds.dtype.kind == "f" and (np.isnan(bounds).any() or np.isnan(x).any()):
+        return bisect(bounds, x, right)
     if bounds.ndim == 1:
         return lean.namespace_of(x).asarray(bounds.searchsorted(x, side))
     made = np.empty(x.shape, INT64)

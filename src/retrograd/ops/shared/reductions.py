@@ -204,12 +204,12 @@ def trimmed(result: Any, scalar: bool) -> Any:
 
 
 def flattened(target: Any) -> Any:
-    """The rule for full reductions: `target`, the op's form for one dimension, along all of them as one."""
+    """The rule for full reductions: `target`, the op's form with `dim`, along all dimensions (as one if it takes only one)."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         x = move_to_front(args[0], dims[0])
-        x = x.unsqueeze(1) if x.ndim == 1 else x.flatten(1)
         takes_list = target.schema.params[1].is_list
-        values = [x, (1,) if takes_list else 1]
+        x = x.unsqueeze(1) if x.ndim == 1 else x if takes_list else x.flatten(1)
+        values = [x, tuple(range(1, x.ndim)) if takes_list else 1]
         for p in target.schema.params[2:]:
             values.append(next((a for a, q in zip(args, op.schema.params, strict=True) if q.name == p.name), p.default))
         result = call(target, values)
