@@ -1,8 +1,10 @@
 """The parts that `vmap` is made of, under PyTorch's names."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from retrograd._functorch.levels import _add_batch_dim, _remove_batch_dim
@@ -10,9 +12,9 @@ from retrograd.core.tensor import Tensor
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, is_batched
 from retrograd.transforms.trees import broadcast_and_flatten, flatten, unflatten
+from retrograd.transforms.vmap import PARTS, match_inputs, vmap
 from retrograd.transforms.vmap import batch_size as size_of
 from retrograd.transforms.vmap import check_out_dims as _check_out_dims_is_int_or_int_pytree
-from retrograd.transforms.vmap import match_inputs, vmap
 from retrograd.transforms.vmap import name_of as _get_name
 
 __all__ = ["_add_batch_dim", "_check_out_dims_is_int_or_int_pytree", "_get_name", "_maybe_remove_batch_dim",
@@ -159,3 +161,16 @@ def _flat_vmap(func: Callable[..., Any], batch_size: int, flat_in_dims: list[Any
     with vmap_increment_nesting(batch_size, randomness) as level:
         outputs = func(*_create_batched_inputs(flat_in_dims, flat_args, level, args_spec), **kwargs)
         return _unwrap_batched(outputs, out_dims, level, batch_size, func)
+
+
+# ---- replaced parts
+class Parts(ModuleType):
+    """This module: `vmap` calls a function of it that a program has replaced."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in ("_process_batched_inputs", "_create_batched_inputs", "_unwrap_batched"):
+            PARTS[:] = [self]
+
+
+sys.modules[__name__].__class__ = Parts

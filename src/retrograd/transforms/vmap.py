@@ -40,6 +40,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         check_out_dims(out_dims, func)
+        if PARTS and chunk_size is None:
+            return run_parts(PARTS[0], func, in_dims, out_dims, randomness, args, kwargs)
         leaves, dims, spec = match_inputs(func, in_dims, args, negative=True)
         size = batch_size(leaves, dims)
         if chunk_size is not None and size:
@@ -97,6 +99,17 @@ hooks.sparse_jacobian = sparse_jacobian
 
 
 # ---- running
+PARTS: list[Any] = []       # the module of the parts by PyTorch's names, once a program has replaced one of them there
+
+
+def run_parts(parts: Any, func: Any, in_dims: Any, out_dims: Any, randomness: str, args: Any, kwargs: Any) -> Any:
+    """Run with the functions of `parts`, which may treat containers of a program's own as single arguments and results."""
+    size, dims, leaves, spec = parts._process_batched_inputs(in_dims, args, func)
+    with running(Vmap(size, randomness)) as level:
+        outputs = func(*parts._create_batched_inputs(dims, leaves, level.level, spec), **kwargs)
+        return parts._unwrap_batched(outputs, out_dims, level.level, size, func)
+
+
 def run(func: Any, leaves: Any, dims: Any, spec: TreeSpec, size: int, out_dims: Any, randomness: str, kwargs: Any) -> Any:
     with running(Vmap(size, randomness)) as level:
         outputs = func(*unflatten(wrap_inputs(leaves, dims, level), spec), **kwargs)
