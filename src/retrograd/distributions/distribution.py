@@ -57,6 +57,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._validate_parameters()
+        super().__init__()          # a class may be a Module as well
 
     def _take(self, validate_args: bool | None, **parameters: Any) -> None:
         """Keep scalar parameters, broadcast against each other; they give the batch shape."""

@@ -54,6 +54,7 @@ class Transform:
         self._inv: Any = None
         if cache_size:
             self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()          # a class may be a Module as well
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}

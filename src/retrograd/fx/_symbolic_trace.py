@@ -111,6 +111,7 @@ class Tracer(TracerBase):
 
     def __init__(self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
                  param_shapes_constant: bool = False) -> None:
+        super().__init__()
         self._autowrap_function_ids = {id(f) for f in autowrap_functions} | {
             id(value) for module in autowrap_modules for name, value in vars(module).items()
             if not name.startswith("_") and callable(value)}

@@ -136,6 +136,7 @@ class ConcatDataset(Dataset[T_co]):
         return list(itertools.accumulate(map(len, sequence)))
 
     def __init__(self, datasets: Iterable[Any]) -> None:
+        super().__init__()
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -164,6 +165,7 @@ class ChainDataset(IterableDataset[Any]):
     """Iterable datasets one after the other."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        super().__init__()
         self.datasets = datasets
 
     def __iter__(self) -> Iterator[Any]:
