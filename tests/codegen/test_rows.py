@@ -335,3 +335,23 @@ def test_images_with_their_channels_innermost_have_the_results_of_others(dtype: 
             torch.testing.assert_close(a, b.nan_to_num(1e4, 2e4), rtol=TOLERANCE[dtype], atol=20 * TOLERANCE[dtype])
         if x.is_contiguous(memory_format=last):
             assert all(t.is_contiguous(memory_format=last) for t in run(x))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.int64, torch.int32, torch.uint8, torch.bool], ids=str)
+def test_short_runs_of_any_layout_are_combined_as_numpy_does(dtype: Any) -> None:
+    random = np.random.default_rng(0)
+    for n in (1, 2, 3, 4, 5, 16, 33, 100, 127, 128, 300):
+        whole = torch.from_numpy(random.integers(0, 2 if dtype == torch.bool else 12, (7, 9, n))).to(dtype)
+        layouts = [whole, whole[:, :1], whole[:1], whole[..., :1], whole[0, 0], whole[:1, :, :1],
+                   torch.stack([whole] * 2, -1)[..., 1],
+                   whole.transpose(0, 2).contiguous().transpose(0, 2), whole.flip(1)[:, :1].expand(7, 9, n),
+                   torch.cat([whole, whole], 1)[:, 2:11]]
+        for a in layouts:
+            for b in layouts:
+                made, = with_threads(lambda a=a, b=b: [torch.maximum(a, b)])
+                assert made.dtype == dtype
+                assert np.array_equal(made.double().numpy(), np.maximum(a.double().numpy(), b.double().numpy()))
+        copied = whole.clone()
+        copied.add_(layouts[4]) if dtype != torch.bool else copied.logical_or_(layouts[4])
+        total = whole.double().numpy() + layouts[4].double().numpy()
+        assert np.array_equal(copied.double().numpy(), np.minimum(total, 1) if dtype == torch.bool else total)

@@ -320,7 +320,7 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
 /* ---- one element: a job of nd dims, the last of which is given to the loop */
 typedef struct {
   PointFn f;
-  int nop, nd, batch;
+  int nop, nd, batch, whole; /* whole: operands without gaps, as bits */
   char *p[MAXOP];
   char t[MAXOP];
   long st[MAXOP][MAXD], shape[MAXD], n, rows, chunk, seg, segs;
@@ -337,41 +337,65 @@ static inline void pack_row(char *to, const char *p, long bytes) {
   for (long i = 0; i + 16 <= bytes; i += 16) __builtin_memcpy(to + i, p + i, 16);
   __builtin_memcpy(to + bytes - 16, p + bytes - 16, 16);
 }
-#define FILL(S)                                                              \
-  {                                                                          \
-    S v;                                                                     \
-    __builtin_memcpy(&v, p, sizeof(S));                                      \
-    union {                                                                  \
-      S s[16 / sizeof(S)];                                                   \
-      Sixteen w;                                                             \
-    } u;                                                                     \
-    for (int i = 0; i < (int)(16 / sizeof(S)); i++) u.s[i] = v;              \
-    for (long i = 0; i < bytes; i += 16) __builtin_memcpy(to + i, &u.w, 16); \
+#define FILL(S)                                                                 \
+  for (long r = 0; r < run; r++, q += apart, to += bytes) {                     \
+    S v;                                                                        \
+    __builtin_memcpy(&v, q, sizeof(S));                                         \
+    if (bytes >= 64) {                                                          \
+      union {                                                                   \
+        S s[16 / sizeof(S)];                                                    \
+        Sixteen w;                                                              \
+      } u;                                                                      \
+      for (int i = 0; i < (int)(16 / sizeof(S)); i++) u.s[i] = v;               \
+      for (long i = 0; i < bytes; i += 16) __builtin_memcpy(to + i, &u.w, 16);  \
+    } else                                                                      \
+      for (long i = 0; i < n; i++) __builtin_memcpy(to + i * (long)sizeof(S), &v, sizeof(S)); \
   }
-#define COPY(S) \
-  for (long i = 0; i < n; i++) __builtin_memcpy(to + i * (long)sizeof(S), p + i * step, sizeof(S));
-#define ROW(S) \
+#define COPY_OF(S, N)                                                           \
+  for (long r = 0; r < run; r++, q += apart, to += bytes)                       \
+    for (long i = 0; i < N; i++) __builtin_memcpy(to + i * (long)sizeof(S), q + i * step, sizeof(S));
+#define COPY(S)                                                                 \
+  if (n == 2) COPY_OF(S, 2) else if (n == 3) COPY_OF(S, 3) else if (n == 4) COPY_OF(S, 4) else COPY_OF(S, n)
+#define ROWS(S) \
   if (step == 0) FILL(S) else COPY(S) break;
 static void gather(char *to, const char *p, int size, const Job *j, int o, long row, long rows) {
   const long *s = j->st[o];
   const int last = j->nd - 1;
-  const long n = j->n, step = s[last], bytes = n * size;
+  const long n = j->n, step = s[last], bytes = n * size, apart = last ? s[last - 1] : 0;
   long at[MAXD], left = row;
   for (int d = last - 1; d >= 0; d--) {
     at[d] = left % j->shape[d];
     left /= j->shape[d];
     p += at[d] * s[d];
   }
-  for (long r = 0; r < rows; r++, to += bytes) {
-    if (step == size)
-      pack_row(to, p, bytes);
+  while (rows > 0) { /* runs along the dimension before the last */
+    const long rest = last ? j->shape[last - 1] - at[last - 1] : rows, run = rest < rows ? rest : rows;
+    const char *q = p;
+    if (step == size && apart == bytes) {
+      __builtin_memcpy(to, q, run * bytes);
+      to += run * bytes;
+    } else if (apart == 0 && run > 4) { /* one row many times */
+      if (step == size)
+        __builtin_memcpy(to, q, bytes);
+      else
+        for (long i = 0; i < n; i++) __builtin_memcpy(to + i * size, q + i * step, size);
+      long done = 1;
+      for (; done * 2 <= run; done *= 2) __builtin_memcpy(to + done * bytes, to, done * bytes);
+      __builtin_memcpy(to + done * bytes, to, (run - done) * bytes);
+      to += run * bytes;
+    } else if (step == size && bytes >= 32)
+      for (long r = 0; r < run; r++, q += apart, to += bytes) pack_row(to, q, bytes);
     else
       switch (size) {
       case 1:
-      ROW(char) case 2:
-      ROW(short) case 4:
-        ROW(int) default : ROW(int64_t)
+      ROWS(char) case 2:
+      ROWS(short) case 4:
+        ROWS(int) default : ROWS(int64_t)
       }
+    rows -= run;
+    if (!rows) break;
+    p += (run - 1) * apart;
+    at[last - 1] += run - 1;
     for (int d = last - 1; d >= 0; d--) {
       p += s[d];
       if (++at[d] < j->shape[d]) break;
@@ -380,8 +404,9 @@ static void gather(char *to, const char *p, int size, const Job *j, int o, long 
     }
   }
 }
-#undef ROW
+#undef ROWS
 #undef COPY
+#undef COPY_OF
 #undef FILL
 static void point_task(void *argument, long k) {
   const Job *j = argument;
@@ -393,15 +418,20 @@ static void point_task(void *argument, long k) {
     char buffer[MAXOP][8192 + 16];
     long unit[MAXOP];
     char *q[MAXOP];
-    for (int o = 0; o < nop; o++) unit[o] = item_size[(int)j->t[o]];
+    char same[MAXOP]; /* one row for all */
+    for (int o = 0; o < nop; o++) {
+      unit[o] = item_size[(int)j->t[o]];
+      same[o] = 1;
+      for (int d = 0; d < last; d++) same[o] &= j->st[o][d] == 0;
+    }
     for (long r = r0; r < r1; r += most) {
       const long m = r + most < r1 ? most : r1 - r;
       for (int o = 0; o < nop; o++) {
         q[o] = buffer[o];
-        if (o < nop - 1)
-          gather(q[o], j->p[o], unit[o], j, o, r, m);
-        else
+        if (j->whole >> o & 1)
           q[o] = j->p[o] + r * j->n * unit[o];
+        else if (r == r0 || !same[o])
+          gather(q[o], j->p[o], unit[o], j, o, r, m);
       }
       j->f(q, unit, j->t, m * j->n, j->num);
     }
@@ -457,14 +487,18 @@ static void run_point(Job *j) {
   j->nd = w;
   j->n = j->shape[w - 1];
   j->rows = total / j->n;
-  const int out = j->nop - 1;
-  int dense = j->n < 64 && j->rows >= 8;
-  long step = item_size[(int)j->t[out]];
-  for (int d = w - 1; d >= 0 && dense; d--) {
-    dense = j->st[out][d] == step;
-    step *= j->shape[d];
+  j->whole = 0;
+  j->batch = j->n < 128 && j->rows >= 8;
+  for (int o = 0; o < j->nop && j->batch; o++) {
+    long step = item_size[(int)j->t[o]];
+    int dense = 1;
+    for (int d = w - 1; d >= 0 && dense; d--) {
+      dense = j->st[o][d] == step;
+      step *= j->shape[d];
+    }
+    j->whole |= dense << o;
   }
-  j->batch = dense;
+  j->batch &= j->whole >> (j->nop - 1);
   j->seg = j->n > 2 * GRAIN ? GRAIN : j->n;
   j->segs = (j->n + j->seg - 1) / j->seg;
   j->chunk = j->seg < GRAIN ? GRAIN / j->seg : 1;
