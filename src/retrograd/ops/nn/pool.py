@@ -108,19 +108,74 @@ class Windows:
                 zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True)]
 
     def padded(self, xp: Any, array: Any, value: Any) -> Any:
-        reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
-                 zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]
-        sides = [(p, max(r - n - p, 0)) for p, r, n in zip(self.padding, reach, self.sizes, strict=True)]
-        return xp.pad(array, [(0, 0)] * len(self.lead) + sides, constant_values=value)
+        """A new array with `value` around the given one, as far as the windows reach."""
+        known = self.known.get("padded")
+        if known is None:
+            reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
+                     zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]
+            known = self.known["padded"] = (
+                (*self.lead, *[max(r, n + p) for r, n, p in zip(reach, self.sizes, self.padding, strict=True)]),
+                (..., *[slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True)]))
+        shape, inside = known
+        made = lean.full(shape, value, array.dtype)
+        made[inside] = array
+        return made
 
     def of(self, xp: Any, padded: Any) -> Any:
         """The windows as (*lead, *output, *kernel)."""
         steps = padded.strides[-self.rank:]
-        return xp.lib.stride_tricks.as_strided(
-            padded, (*self.lead, *self.output, *self.kernel),
-            (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
-             *[s * d for s, d in zip(steps, self.dilation, strict=True)]), writeable=False)
+        strides = (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
+                   *[s * d for s, d in zip(steps, self.dilation, strict=True)])
+        shape = (*self.lead, *self.output, *self.kernel)
+        if padded.flags.c_contiguous and padded.dtype.isbuiltin:
+            return np.ndarray(shape, padded.dtype, padded, 0, strides)
+        return xp.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False)
 
+    def places(self) -> Any:
+        """`places_of` the windows; None if they are too many to keep, or one lies outside."""
+        if "places" not in self.known:
+            along = [[[i for i in range(o * s - p, o * s - p + d * k, d) if 0 <= i < n] for o in range(count)]
+                     for count, n, k, s, p, d in
+                     zip(self.output, self.sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)]
+            few = math.prod(self.output) * math.prod(self.kernel) <= MOST_PLACES
+            self.known["places"] = places_of(self.sizes, along) if few else None
+        return self.known["places"]
+
+
+
+MOST_PLACES = 1 << 14
+
+
+def places_of(sizes: Any, along: Any) -> Any:
+    """The elements of each window, as indices into an image of these sizes, and where each window's begin; `along` has the
+    places inside the image, for each dimension and window. Shorter windows have their first element several times. None if
+    one has none."""
+    if not all([window for windows in along for window in windows]):
+        return None
+    rows = [[0]]
+    for n, windows in zip(sizes, along, strict=True):
+        rows = [[i * n + k for i in row for k in window] for row in rows for window in windows]
+    longest = max([len(row) for row in rows])
+    made = np.array([[row[0]] * (longest - len(row)) + row for row in rows], np.int64)
+    return made, np.arange(len(rows)) * longest
+
+
+def chosen(xp: Any, array: Any, output: Any, places: Any) -> Any:
+    """The largest element of each window and its index (see `places_of`): the first of equal ones, the last of NaNs."""
+    table, starts = places
+    lead = array.shape[:array.ndim - len(output)]
+    count = math.prod(lead)
+    picked = array.reshape(count, -1).take(table, 1)
+    best = picked.argmax(-1)
+    values = xp.maximum.reduce(picked, -1)
+    if array.dtype.kind == "f":
+        blank = values != values
+        if xp.logical_or.reduce(blank, None):
+            last = table.shape[1] - 1 - (picked != picked)[..., ::-1].argmax(-1)
+            best = xp.where(blank, last, best)
+            values = xp.take_along_axis(picked, best[..., None], -1)[..., 0]
+    best += starts
+    return values.reshape(*lead, *output), table.take(best).reshape(*lead, *output)
 
 
 @lru_cache(maxsize=512)
@@ -146,6 +201,10 @@ def max_pool_kernel(rank: int) -> Any:
         made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
         if pool("x", row_major(xp, self), made, index, rank, w.dilation, w.edges()):
             return following(made, self, rank), following(index, self, rank)
+        places = w.places() if made.size and self.dtype.isbuiltin else None
+        if places is not None:
+            values, index = chosen(xp, self, w.output, places)
+            return following(values, self, rank), following(index, self, rank)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # the first of equal elements is chosen, but never padding, even against -inf
@@ -410,6 +469,14 @@ def bins(n: int, out: int) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=256)
+def adapted_places(sizes: Any, output: Any) -> Any:
+    """`places_of` adaptive windows; None if they are too many to keep."""
+    if math.prod(sizes) + math.prod(output) > MOST_PLACES:
+        return None
+    return places_of(sizes, [[range(start, end) for start, end in bins(n, o)] for n, o in zip(sizes, output, strict=True)])
+
+
+@lru_cache(maxsize=256)
 def bin_sizes(sizes: Any, output: Any, dtype: Any) -> Any:
     """The number of elements of each bin."""
     total = lean.ones((), dtype)
@@ -418,6 +485,7 @@ def bin_sizes(sizes: Any, output: Any, dtype: Any) -> Any:
     return total
 
 
+@lru_cache(maxsize=256)
 def averaging(n: int, out: int, dtype: Any) -> Any:
     """The matrix that takes the means of `out` bins of `n` elements."""
     made = np.zeros((out, n), dtype)
@@ -431,10 +499,11 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     rank = len(matrices)
     for d, matrix in enumerate(matrices):
         axis, matrix = array.ndim - rank + d, xp.asarray(matrix)
+        last = lean.moveaxis(array, axis, -1)
         with xp.errstate(all="ignore"):
-            mixed = xp.tensordot(array, matrix, ([axis], [1]))
-            if not xp.isfinite(mixed.sum()):          # infinities and NaNs must not spread through zero weights
-                last = lean.moveaxis(array, axis, -1)
+            rows = last.reshape(math.prod(last.shape[:-1]), last.shape[-1])
+            mixed = xp.dot(rows, matrix.T).reshape(*last.shape[:-1], len(matrix))
+            if not math.isfinite(xp.add.reduce(mixed, None)):      # infinities and NaNs must not spread through zero weights
                 for i, columns in enumerate(matrix != 0):
                     mixed[..., i] = last[..., columns] @ matrix[i, columns]
         array = lean.moveaxis(mixed, -1, axis)
@@ -533,6 +602,10 @@ def adaptive_max_rows(rank: int) -> Any:
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
         windows = [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]
         if pool("x", row_major(xp, self), values, indices, rank, (1,) * rank, windows):
+            return image_order(rank, values, self), image_order(rank, indices, self)
+        known = adapted_places(sizes, output) if values.size and self.dtype.isbuiltin else None
+        if known is not None:
+            values, indices = chosen(xp, self, output, known)
             return image_order(rank, values, self), image_order(rank, indices, self)
         boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
         for places in product(*boxes):
