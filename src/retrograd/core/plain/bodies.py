@@ -76,29 +76,31 @@ class Body:
     def view(self) -> str:
         """One view of one tensor."""
         rest = "".join([f"{e}, " for e in self.expressions[1:]])
-        text = self.arrays() + self.ORDINARY + self.computing()
-        text += f"    t = make_view(op, {self.expressions[0]}, ({rest}), z)\n"
-        return text + (f"    t._flags |= {self.op.flips}\n" if self.op.flips else "") + "    return t\n"
+        text = f"    t = make_view(op, {self.expressions[0]}, ({rest}), z)\n"
+        text += (f"    t._flags |= {self.op.flips}\n" if self.op.flips else "") + "    return t\n"
+        return self.arrays() + self.ORDINARY + self.computing() + self.then(text)
 
     def several(self) -> str:
         """Several results."""
         op = self.op
-        text = self.arrays() + self.gradients() + self.computing()
-        text += "    made = [None if a is None else new_tensor(a if type(a) is ndarray else asarray(a)) for a in z]\n"
+        text = "    made = [None if a is None else new_tensor(a if type(a) is ndarray else asarray(a)) for a in z]\n"
         named = op.result_type is not None and not op.returns_list
         if named or self.public or not op.returns_list:
             text += f"    made = {'op.result_type(*made)' if named else 'tuple(made)'}\n"
         if op.differentiable:
             text += f"    if wanted: finish(op, record(op, ({self.values},), wanted, False), wanted, made)\n"
-        return text + "    return made\n"
+        return self.arrays() + self.gradients() + self.computing() + self.then(text + "    return made\n")
 
     def single(self) -> str:
         """One result, which is new."""
-        op = self.op
-        text = self.arrays() + self.gradients() + self.computing() + "    if type(z) is not ndarray: z = asarray(z)\n"
-        text += indent(new_text("t", "z"), "    ")
+        text = "    if type(z) is not ndarray: z = asarray(z)\n" + indent(new_text("t", "z"), "    ")
+        return self.arrays() + self.gradients() + self.computing() + self.then(text + self.recorded())
+
+    def recorded(self) -> str:
+        """The history of one result."""
+        op, text = self.op, ""
         if not op.differentiable:
-            return text + "    return t\n"
+            return "    return t\n"
         text += "    if wanted and (z.dtype.kind in 'fcVW' or not dropped(op, z)):\n"
         text += f"        node = record(op, ({self.values},), wanted, False)\n"
         if op.has_lists or op.real_only:
@@ -145,11 +147,11 @@ class Body:
         else:
             lines += [f"z = compute({', '.join(operands)})", "if type(z) is not ndarray: z = asarray(z)"]
         text += f"    if not ({' and '.join(tests)}): {through}\n" + self.trying(*lines)
-        text += "    if z is not x0:\n"
-        text += "        if z.dtype is x0.dtype and z.shape == x0.shape: x0[...] = z\n"
-        text += f"        else: write_into(op, {target}, z)\n"
-        text += f"    c = {target}._counter\n    if c is None: c = counter_of({target})\n    c.n += 1\n"
-        return text + f"    return {target}\n"
+        writing = "    if z is not x0:\n"
+        writing += "        if z.dtype is x0.dtype and z.shape == x0.shape: x0[...] = z\n"
+        writing += f"        else: write_into(op, {target}, z)\n"
+        writing += f"    c = {target}._counter\n    if c is None: c = counter_of({target})\n    c.n += 1\n"
+        return text + self.then(writing + f"    return {target}\n")
 
     # ---- their parts
     def arrays(self) -> str:
@@ -200,7 +202,11 @@ class Body:
         return self.trying(f"if {' and '.join(self.fits())}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
 
     def trying(self, *lines: str) -> str:
-        return "    try:\n" + "".join([f"        {line}\n" for line in lines]) + "    except Exception: return ASK\n"
+        return "    try:\n" + "".join([f"        {line}\n" for line in lines]) + "    except Exception: pass\n"
+
+    def then(self, text: str) -> str:
+        """The lines after a kernel; an error is raised by the layers, which must not run while it is handled."""
+        return "    else:\n" + indent(text, "    ") + "    return ASK\n"
 
     def fits(self) -> list[str]:
         """The tests that no operand needs promotion or determines the memory order of the result."""

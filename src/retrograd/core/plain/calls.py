@@ -14,6 +14,7 @@ user-defined names or values.
 """
 from __future__ import annotations
 
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 
@@ -37,10 +38,12 @@ def ask(*args: Any) -> Any:
 
 
 def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool) -> Any:
-    """A function that runs the target of the first schema that a call fits: an op, or a function of the bound arguments."""
+    """A function that runs the target of the first schema that a call fits: an op, or a function of the bound arguments. The
+    first pattern without keywords becomes part of its code."""
     patterns: dict[Any, Any] = {}
+    seen: set[Any] = set()
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def others(args: Any, kwargs: Any) -> Any:
         if kwargs:
             key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
             pattern = patterns.get(key)
@@ -56,13 +59,37 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
         if is_ordinary(args) and is_ordinary(kwargs.values()):
             if key in seen:
                 bindings = [Binding(schema, is_method, unreduced) for schema in schemas]
-                patterns[key] = written(Call(name, bindings, targets, args, kwargs))
+                call = Call(name, bindings, targets, args, kwargs)
+                if kwargs or function.__code__ is not ENTRY.__code__ or not put_first(function, call):
+                    patterns[key] = written(call)
             elif len(seen) < MOST:
                 seen.add(key)
         return general(*args, **kwargs)
 
-    seen: set[Any] = set()
+    function = FunctionType(ENTRY.__code__, {"others": others, "general": general}, name)
     return function
+
+
+def ENTRY(*args: Any, **kwargs: Any) -> Any:
+    return others(args, kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def put_first(function: Any, call: Call) -> bool:
+    """Let a public function run the body of calls like this one itself; False if that has no body."""
+    lines = body_of(call)
+    if lines is None or not call.args:
+        return False
+    text, space = lines
+    types = {f"T{i}": type(value) for i, value in enumerate(call.args)}
+    tests = " and ".join([f"type({a}) is T{i}" for i, a in enumerate(call.names)])
+    text = (f"def function(*args, **kwargs):\n    if len(args) == {len(types)} and not kwargs:\n"
+            f"        {', '.join(call.names)}, = args\n        if {tests}:\n"
+            + indent(text.replace("return ASK", "return general(*args)"), "        ") + "    return others(args, kwargs)\n")
+    made = dict(function.__globals__, **space, **types)
+    run_text(text, call.schema.name, made)
+    function.__globals__.update(made)
+    function.__code__ = made["function"].__code__
+    return True
 
 
 # ---- values
@@ -228,9 +255,19 @@ def certainly_not(p: Any, values: Any) -> bool:
 
 def written(call: Call) -> Any:
     """The function for calls like this one."""
-    if call.index < 0 or call.schema.writes_list:
+    lines = body_of(call)
+    if lines is None:
         return ask
-    text = f"def pattern({', '.join(call.names)}):\n"
+    text, space = lines
+    run_text(f"def pattern({', '.join(call.names)}):\n" + text, call.schema.name, space)
+    return space["pattern"]
+
+
+def body_of(call: Call) -> tuple[str, dict[str, Any]] | None:
+    """The lines that run calls like this one, and the names that they use; None if they depend on more than types."""
+    if call.index < 0 or call.schema.writes_list:
+        return None
+    text = ""
     if call.flagged:
         text += f"    if {' or '.join([f'{a}._flags' for a in call.flagged])}: return ASK\n"
     text += "".join([f"    {line}\n" for line in call.lines])
@@ -243,8 +280,7 @@ def written(call: Call) -> Any:
     else:
         space["target"] = op
         text += Body.ORDINARY + f"    return target([{', '.join(call.expressions)}])\n"
-    run_text(text, call.schema.name, space)
-    return space["pattern"]
+    return text, space
 
 
 def meaning(op: OpDef) -> OpDef:

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograd.core import forward
+from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call
 from retrograd.core.modes import current_mode
 from retrograd.core.opdef import OpDef
@@ -63,8 +66,26 @@ def zeros_in(t: Any) -> int:
     return int((t == 0).sum()) if t._flags & FLAG_SUBCLASS else int((everything(t) == 0).sum())
 
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+SINGLES: dict[Any, Any] = {}          # numbers as read-only arrays of float32: NumPy's conversion is slow
+DOUBLES: dict[Any, Any] = {}
+FEW = 256
+
+
 def number_like(xp: Any, array: Any, number: Any) -> Any:
-    """A Python number as a 0-d array of the array's dtype."""
+    """A Python number as a 0-d array of the array's dtype, not to be written to."""
+    kind = type(number)
+    if xp is np and (kind is float or kind is int) and (array.dtype is FLOAT32 or array.dtype is FLOAT64):
+        known = SINGLES if array.dtype is FLOAT32 else DOUBLES
+        made = known.get(number)
+        if made is None or not number and kind is float:             # 0 and -0 are equal
+            made = np.asarray(number).astype(array.dtype)
+            if -SMALL < number < SMALL and (number or kind is int):
+                if len(known) >= FEW:
+                    known.clear()
+                made.flags.writeable = False
+                known[number] = made
+        return made
     if isinstance(number, complex) and array.dtype.kind != "c":
         if number.imag:
             name = "double" if array.dtype.itemsize == 8 else "float"
