@@ -109,6 +109,8 @@ def map_each(op: OpDef, columns: Sequence[Any], tail: tuple[Any, ...]) -> list[A
     if native is not None and (switches.any_mode and slow_path() or getattr(op.check, "asks_more", False)
                                or any([value is True for value in tail])):
         native = None
+    if native is None:
+        return [call(op, [*row, *tail]) for row in zip(*columns, strict=True)]
     records = not switches.any_mode or grad_enabled()
     results = []
     for i in range(len(columns[0])):

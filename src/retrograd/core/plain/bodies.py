@@ -18,10 +18,20 @@ from retrograd.core.tensor import Tensor, counter_of, new_tensor, wants_grad
 
 ASK = object()                 # the schemas and the layers must run this call
 
+def is_regular(array: Any) -> bool:
+    """Whether the strides are those of a new array, including dimensions of size 1 (`kernels.is_row_major`)."""
+    step = array.itemsize
+    for n, stride in zip(array.shape[::-1], array.strides[::-1], strict=True):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
 SPACE: dict[str, Any] = dict(
     COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
-    write_into=write_into, counter_of=counter_of,
+    write_into=write_into, counter_of=counter_of, is_regular=is_regular,
 )
 
 
@@ -41,7 +51,7 @@ class Body:
             wanted = 0
 """
     FLOAT = "({0}.dtype is F32 or {0}.dtype is F64)"
-    IN_ORDER = "({0}.ndim < 2 or ({0}.flags.c_contiguous and {0}.size and 1 not in {0}.shape))"
+    IN_ORDER = "({0}.ndim < 2 or ({0}.flags.c_contiguous and {0}.size and (1 not in {0}.shape or is_regular({0}))))"
 
     def __init__(self, op: Any, expressions: list[str], types: dict[int, Any], public: bool = True) -> None:
         self.op, self.expressions, self.types, self.public = op, expressions, types, public
@@ -195,6 +205,9 @@ class Body:
                 return self.trying(f"{checked}z = {direct}")
             known = " and ".join([f"x{i}.dtype.kind != 'W'" for i in self.tensors])      # no complex32
             return self.trying(f"if {known}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
+        if self.tensors == [0] and op.schema.params[0].is_list and op.promote == "common" and not op.elementwise:
+            return self.trying("d = x0[0].dtype", "if (d is F32 or d is F64) and all([x.dtype is d for x in x0]):",
+                               f"    {checked}z = {direct}", "else:", f"    z = {through}")
         if op.has_lists or not self.tensors:
             return self.trying(f"z = {through}")
         if op.checks_dtypes:

@@ -13,6 +13,7 @@ from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.rng.libm import exact_exp, exact_log1p, exact_tan
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.unit import unit_float32, unit_float64
+from retrograd.core.state import thread_state
 
 if TYPE_CHECKING:      # numpy.typing takes long to import
     from numpy.typing import DTypeLike, NDArray
@@ -36,10 +37,10 @@ def narrow(values: NDArray[np.float64], dtype: np.dtype[Any]) -> Array:
     """Cast from float64 the way the kernels do: 16-bit types round through float32, integers truncate."""
     if dtype == FLOAT64:
         return values
-    with np.errstate(over="ignore", invalid="ignore"):
-        if dtype == FLOAT16 or dtype == BFLOAT16:
-            return values.astype(np.float32).astype(dtype)
-        return values.astype(dtype)
+    thread_state()            # a thread that looks at its switches ignores NumPy's floating-point errors
+    if dtype == FLOAT16 or dtype == BFLOAT16:
+        return values.astype(np.float32).astype(dtype)
+    return values.astype(dtype)
 
 
 def uniform(
@@ -130,25 +131,26 @@ def _normal_blocks(values: Array, n: int) -> Array:
 
 def _normal_pairs(gen: Generator, n: int) -> NDArray[np.float64]:
     """Standard normal values drawn one at a time; the second of each pair may stay behind for the next call."""
-    result = np.empty(n, np.float64)
     start = 0
+    values: list[float] = []
     if n and gen.next_normal is not None:
-        result[0] = gen.next_normal
+        values.append(gen.next_normal)
         gen.next_normal = None
         start = 1
     pairs = (n - start + 1) // 2
     if pairs == 0:
-        return result
+        return np.array(values)
     draws = unit_float64(gen, 2 * pairs)
     if pairs <= BLOCK:
-        values: list[float] = []
         it = iter(draws.tolist())
         for turn, chance in zip(it, it, strict=True):
             radius, angle = math.sqrt(-2.0 * math.log1p(-chance)), 2.0 * math.pi * turn
             values += (radius * math.cos(angle), radius * math.sin(angle))
-        result[start:] = values[: n - start]
         last = values[-1]
+        result = np.array(values[:n])
     else:
+        result = np.empty(n, np.float64)
+        result[:start] = values
         radii = np.sqrt(-2.0 * exact_log1p(-draws[1::2]))
         angles = (2.0 * math.pi) * draws[0::2]
         cosines, sines = radii * np.cos(angles), radii * np.sin(angles)

@@ -470,7 +470,11 @@ def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
 
 def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
     """Computed from the nearer end, so that weights 0 and 1 give the ends exactly."""
-    return xp.where(xp.less(xp.abs(weight), 0.5), self + weight * (end - self), end - (end - self) * (1 - weight))
+    away = end - self
+    if weight.ndim == 0:
+        return self + weight * away if abs(weight) < 0.5 else end - away * (1 - weight)
+    one, half = (number_like(xp, weight, 1), number_like(xp, weight, 0.5)) if weight.dtype.kind == "f" else (1, 0.5)
+    return xp.where(xp.less(xp.absolute(weight), half), self + weight * away, end - away * (one - weight))
 
 
 defop(

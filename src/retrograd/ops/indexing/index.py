@@ -324,6 +324,9 @@ def add_at(target: Any, index: Any, values: Any) -> None:
         dim = 0 if not isinstance(index, tuple) else next(d for d, i in enumerate(index) if isinstance(i, ndarray))
         if put_rows(target, places[0], values, dim, "+"):
             return
+        if target.ndim == 1 and values.ndim == 1 and isinstance(target, ndarray):
+            np.add.at(target, places[0], values)
+            return
         if values.size >= 16 * places[0].size and add_rows(
                 lean.moveaxis(target, dim, 0), places[0], lean.moveaxis(values, dim, 0)):
             return

@@ -29,6 +29,9 @@ from retrograd.ops.shared.geometry import expanded
 
 # ---- where
 def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
+    made = chosen(xp, condition, self, other) if condition.dtype.kind == "b" else None
+    if made is not None:
+        return made
     if condition.dtype == np.uint8:
         warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
                       "future version of PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
@@ -46,6 +49,31 @@ def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
     if len(shape) < 2:
         return result
     return laid_out(result, iteration_strides(shape, [broadcast_steps(a, shape) for a in (condition, self, other)]))
+
+
+def chosen(xp: Any, condition: Any, self: Any, other: Any) -> Any:
+    """`where` of arrays of one dtype, or of one with dimensions and a real number: each has the shape of the result, row by
+    row, or is a single element. None for other operands."""
+    whole = self if type(self) is np.ndarray and self.ndim else other
+    if type(whole) is not np.ndarray or not whole.ndim or where.native is not None:
+        return None
+    dtype, shape = whole.dtype, condition.shape if condition.ndim else whole.shape
+    if len(shape) > 1 and (1 in shape or 0 in shape):
+        return None
+    operands = []
+    for value in (self, other):
+        if type(value) is np.ndarray:
+            if value.dtype is not dtype:
+                return None
+        elif (type(value) is float or type(value) is int) and dtype.char in "fd" and -1e30 < value < 1e30:
+            value = families.number_like(xp, whole, value)
+        else:
+            return None
+        operands.append(value)
+    for value in (condition, *operands):
+        if value.ndim and (value.shape != shape or not value.flags.c_contiguous):
+            return None
+    return xp.where(condition, *operands)
 
 
 def promoted(*operands: Any) -> list[Any]:

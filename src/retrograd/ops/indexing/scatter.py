@@ -143,8 +143,10 @@ def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -
     check_scatter("gather", self, dim, index, None)
     if not index.size:
         return xp.empty(index.shape, self.dtype)
-    taken = at_least_1d(self)[grid(at_least_1d(index), dim)]
-    return taken.reshape(index.shape)
+    source, places = at_least_1d(self), at_least_1d(index)
+    if index.size <= lean.FEW and type(self) is np.ndarray and self.flags.c_contiguous:
+        return source.reshape(-1).take(lean.places_along(source, places, dim)).reshape(index.shape)
+    return source[grid(places, dim)].reshape(index.shape)
 
 
 def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
@@ -177,12 +179,18 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     result = copying.copy_of(self)
     if not index.size:
         return result
-    flat, places = at_least_1d(result), grid(at_least_1d(index), dim)
-    source = value if value is not None else at_least_1d(src)[tuple([slice(n) for n in at_least_1d(index).shape])]
+    flat, index = at_least_1d(result), at_least_1d(index)
+    source = value if value is not None else at_least_1d(src)[tuple([slice(n) for n in index.shape])]
+    if index.size <= lean.FEW and type(result) is np.ndarray and result.flags.c_contiguous:
+        index = lean.places_along(flat, index, dim).reshape(-1)
+        flat, places = result.reshape(-1), (index,)
+        source = source if value is not None else source.reshape(-1)
+    else:
+        places = grid(index, dim)
     if reduce is None:
         flat[places] = source
     else:
-        reduce_at(flat, places, lean.broadcast_to(source, at_least_1d(index).shape), reduce, include_self)
+        reduce_at(flat, places, lean.broadcast_to(source, index.shape), reduce, include_self)
     return result
 
 

@@ -56,8 +56,9 @@ def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
 
 def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     shape = tensors[0].shape if tensors else ()
-    if shape and len(shape) < 4 and 0 <= dim < len(shape) and tensors[0].size and all([a.shape == shape for a in tensors]):
-        return joined(xp, tensors, dim)
+    if shape and len(shape) < 4 and -len(shape) <= dim < len(shape) and tensors[0].size and all(
+            [a.shape == shape for a in tensors]):
+        return joined(xp, tensors, dim + len(shape) if dim < 0 else dim)
     if tensors and all([is_skipped(a.shape) for a in tensors]):
         return xp.empty((0,), tensors[0].dtype)
     dim, used = check_cat(tensors, dim)

@@ -511,7 +511,7 @@ def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ign
         if made is not None:
             return made
     values, safe, weights, ignored = nll_parts(xp, self, target, weight, ignore_index)
-    picked = xp.take_along_axis(values, safe.astype(xp.int64), 1)
+    picked = lean.take_along(values, safe.astype(xp.int64, copy=False), 1)
     losses = xp.where(ignored, number_like(xp, self, 0), -picked * weights)
     if reduction == NONE:
         return xp.ascontiguousarray(losses[:, 0]).reshape(target.shape if self.ndim > 1 else ()), xp.zeros((), self.dtype)

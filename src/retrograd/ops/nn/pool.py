@@ -127,7 +127,7 @@ class Windows:
         strides = (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
                    *[s * d for s, d in zip(steps, self.dilation, strict=True)])
         shape = (*self.lead, *self.output, *self.kernel)
-        if padded.flags.c_contiguous and padded.dtype.isbuiltin:
+        if can_look_up(padded) and padded.flags.c_contiguous:
             return np.ndarray(shape, padded.dtype, padded, 0, strides)
         return xp.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False)
 
@@ -158,6 +158,10 @@ def places_of(sizes: Any, along: Any) -> Any:
     longest = max([len(row) for row in rows])
     made = np.array([[row[0]] * (longest - len(row)) + row for row in rows], np.int64)
     return made, np.arange(len(rows)) * longest
+
+
+def can_look_up(array: Any) -> bool:
+    return type(array) is np.ndarray and bool(array.dtype.isbuiltin)
 
 
 def chosen(xp: Any, array: Any, output: Any, places: Any) -> Any:
@@ -201,7 +205,7 @@ def max_pool_kernel(rank: int) -> Any:
         made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
         if pool("x", row_major(xp, self), made, index, rank, w.dilation, w.edges()):
             return following(made, self, rank), following(index, self, rank)
-        places = w.places() if made.size and self.dtype.isbuiltin else None
+        places = w.places() if made.size and can_look_up(self) else None
         if places is not None:
             values, index = chosen(xp, self, w.output, places)
             return following(values, self, rank), following(index, self, rank)
@@ -603,7 +607,7 @@ def adaptive_max_rows(rank: int) -> Any:
         windows = [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]
         if pool("x", row_major(xp, self), values, indices, rank, (1,) * rank, windows):
             return image_order(rank, values, self), image_order(rank, indices, self)
-        known = adapted_places(sizes, output) if values.size and self.dtype.isbuiltin else None
+        known = adapted_places(sizes, output) if values.size and can_look_up(self) else None
         if known is not None:
             values, indices = chosen(xp, self, output, known)
             return image_order(rank, values, self), image_order(rank, indices, self)

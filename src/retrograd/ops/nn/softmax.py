@@ -33,13 +33,14 @@ def along(name: str, compute: Any) -> Any:
 
 
 def softmax_values(xp: Any, values: Any, dim: int) -> Any:
-    powers = xp.exp(values - values.max(dim, keepdims=True))
-    return powers / powers.sum(dim, keepdims=True)
+    powers = values - xp.maximum.reduce(values, dim, keepdims=True)
+    powers = xp.exp(powers, powers)
+    return xp.true_divide(powers, xp.add.reduce(powers, dim, keepdims=True), powers)
 
 
 def log_softmax_values(xp: Any, values: Any, dim: int) -> Any:
-    shifted = values - values.max(dim, keepdims=True)
-    return shifted - xp.log(xp.exp(shifted).sum(dim, keepdims=True))
+    shifted = values - xp.maximum.reduce(values, dim, keepdims=True)
+    return xp.subtract(shifted, xp.log(xp.add.reduce(xp.exp(shifted), dim, keepdims=True)), shifted)
 
 
 def along_backward(name: str, compute: Any) -> Any:
@@ -101,7 +102,7 @@ def batch_along(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None, pattern="dims")
 softmax_backward_data = backward_op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-    along_backward("softmax", lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
+    along_backward("softmax", lambda xp, grad, output, dim: (grad - xp.add.reduce(grad * output, dim, keepdims=True)) * output),
     dict(grad_output=lambda grad, output, dim, input_dtype:
              call(softmax_backward_data, [grad.to(output.dtype), output, dim, input_dtype]),
          output=lambda grad, grad_output, output, dim:
@@ -110,7 +111,8 @@ softmax_backward_data = backward_op(
     lower="grad_output, output -> z | z = output * (grad_output - sum(grad_output * output))", masked="softmax backward")
 log_softmax_backward_data = backward_op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-    along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
+    along_backward("log_softmax",
+                   lambda xp, grad, output, dim: grad - xp.exp(output) * xp.add.reduce(grad, dim, keepdims=True)),
     dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns,
     lower="grad_output, output -> z | z = grad_output - exp(output) * sum(grad_output)")
 backward_of = {"softmax": softmax_backward_data, "log_softmax": log_softmax_backward_data}

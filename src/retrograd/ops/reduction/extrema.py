@@ -229,7 +229,7 @@ argmin = defop("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
 # ---- median, mode, k-th value
 def ambiguous_rows(xp: Any, x: Any, indices: Any) -> list[tuple[int, ...]]:
     """The rows (along the last dimension) where the element at `indices` occurs more than once."""
-    chosen = xp.take_along_axis(x, indices, -1)
+    chosen = lean.take_along(x, indices, -1)
     same = (x == chosen) | ((x != x) & (chosen != chosen))
     return [tuple(row) for row in xp.argwhere(xp.asarray(same.sum(-1) > 1))]
 
@@ -248,7 +248,7 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
     middle = xp.maximum(counted - 1, 0) // 2
     indices = select_rows(x, "m", middle)
     if indices is None:
-        indices = xp.take_along_axis(order_rows(x), middle, -1)
+        indices = lean.take_along(order_rows(x), middle, -1)
     for row in [tuple(row) for row in xp.argwhere(xp.asarray(counted[..., 0] == 0))]:
         order = list(range(x.shape[-1]))
         selection.nth_element(order, 0, selection.ascending(x[row].tolist()))
@@ -326,14 +326,14 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
         values = x[row].tolist()
         selection.sort(places, len(places), lambda i, j, values=values: values[i] < values[j])  # type: ignore[misc]
         order[row] = places
-    ordered = xp.take_along_axis(x, order, -1)
+    ordered = lean.take_along(x, order, -1)
     place = xp.arange(x.shape[-1])
     fresh = lean.ones(x.shape, bool)
     fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     start = xp.maximum.accumulate(xp.where(fresh, place, 0), -1)
     # The first of the longest runs ends where its length is first reached; that element is reported.
     end = xp.argmax(place - start, -1, keepdims=True)
-    indices = lean.moveaxis(xp.take_along_axis(order, end, -1), -1, axis)
+    indices = lean.moveaxis(lean.take_along(order, end, -1), -1, axis)
     return taken(xp, self, indices, axis, keepdim)
 
 

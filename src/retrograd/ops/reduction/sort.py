@@ -120,7 +120,7 @@ def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
     if found is not None:
         return found
     order = positions(xp, x, x.ndim - 1, largest)
-    ordered = xp.take_along_axis(x, order, -1)[..., :k + 1]
+    ordered = lean.take_along(x, order, -1)[..., :k + 1]
     again = (ordered[..., 1:] == ordered[..., :-1]) | ((ordered != ordered)[..., 1:] & (ordered != ordered)[..., :-1])
     rows = xp.ndindex(x.shape[:-1]) if not sorted else [tuple(row) for row in xp.argwhere(xp.asarray(again.any(-1)))]
     for row in rows:

@@ -30,7 +30,7 @@ def take_along(x: Any, index: Any, axis: int) -> Any:
         made = np.empty(index.shape, x.dtype)
         if native.take_along(contiguous(x), flat_index(index), made, axis % x.ndim):
             return made
-    return lean.namespace_of(x).take_along_axis(x, index, axis)
+    return lean.take_along(x, index, axis)
 
 
 def take_elements(x: Any, index: Any, axis: int) -> Any:

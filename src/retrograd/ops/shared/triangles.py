@@ -1,6 +1,7 @@
 """Triangles of matrices, over arrays."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,16 @@ from retrograd.core.algorithms import native
 
 
 def beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
-    """The mask of elements right of a diagonal (`upper`) or left of it."""
+    """The mask of elements right of a diagonal (`upper`) or left of it, not to be written to."""
+    return (known_beyond if rows * columns <= FEW else new_beyond)(rows, columns, k, upper)
+
+
+def new_beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
     return ~np.tri(rows, columns, k, dtype=bool) if upper else np.tri(rows, columns, k - 1, dtype=bool)
+
+
+FEW = 1024
+known_beyond = lru_cache(maxsize=64)(new_beyond)
 
 
 def cleared(fresh: Any, k: int, upper: bool) -> Any:
