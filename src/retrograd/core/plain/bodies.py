@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call_ordinary, make_view
 from retrograd.core.kernels import run_kernel, write_into
-from retrograd.core.plain.operators import COMMON, new_text
+from retrograd.core.plain.operators import COMMON, constant, new_text
 from retrograd.core.record import dropped, finish, record, save_results
-from retrograd.core.tensor import Tensor, counter_of, new_tensor, wants_grad
+from retrograd.core.tensor import Tensor, View, counter_of, new_tensor, wants_grad
+from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
 ASK = object()                 # the schemas and the layers must run this call
+
+def number_as(number: Any, dtype: Any) -> Any:
+    """A Python number as an array of float32 or float64."""
+    return constant(number, dtype) if -SMALL < number < SMALL else np.asarray(number).astype(dtype)
+
 
 def is_regular(array: Any) -> bool:
     """Whether the strides are those of a new array, including dimensions of size 1 (`kernels.is_row_major`)."""
@@ -31,8 +38,25 @@ def is_regular(array: Any) -> bool:
 SPACE: dict[str, Any] = dict(
     COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
-    write_into=write_into, counter_of=counter_of, is_regular=is_regular,
+    write_into=write_into, counter_of=counter_of, is_regular=is_regular, number_as=number_as,
+    View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT,
 )
+
+
+# `dispatch.make_view` for a tensor that is not a view and needs no gradient, or where none is recorded
+VIEW = """
+    flags = switches.any_mode and tls.run_flags
+    if SOURCE._view is not None or (SOURCE._requires and not flags):
+        t = make_view(op, SOURCE, REST, z)
+    else:
+NEW
+        c = SOURCE._counter
+        if c is None: c = counter_of(SOURCE)
+        t._counter = c
+        v = t._view = new(View)
+        v.op, v.args, v.output, v.version, v.parent, v.depth, v.base = op, REST, -1, c.n, None, 0, SOURCE
+        v.creation = NO_GRAD_MODE if flags else DEFAULT
+"""
 
 
 class Body:
@@ -56,7 +80,9 @@ class Body:
     def __init__(self, op: Any, expressions: list[str], types: dict[int, Any], public: bool = True) -> None:
         self.op, self.expressions, self.types, self.public = op, expressions, types, public
         self.values = ", ".join(expressions)
-        self.tensors = [i for i in op.tensor_args if expressions[i] != "None"]
+        given = [i for i in op.tensor_args if expressions[i] != "None"]
+        self.tensors = [i for i in given if types[i] is not int and types[i] is not float]
+        self.numbers = [i for i in given if i not in self.tensors]          # in the places of tensors
         self.alike = op.promote is not None or op.elementwise
 
     def text(self) -> str:
@@ -65,7 +91,8 @@ class Body:
             return self.ORDINARY + self.returning(f"compute({self.values})")
         if op.is_out:
             return self.ORDINARY + self.returning(f"call_ordinary(op, [{self.values}])")
-        arrays = all([issubclass(self.types[i], (Tensor, list)) for i in self.tensors])      # a number is not an array
+        arrays = all([issubclass(self.types[i], (Tensor, list)) for i in self.tensors]) and (
+            not self.numbers or bool(self.tensors) and not op.has_lists and not (self.alike and op.promote is None))
         if op.is_inplace and arrays and self.writes_alone():
             return self.inplace()
         if not op.simple or op.is_view and not op.one_view or self.names_device() or not arrays:
@@ -86,7 +113,8 @@ class Body:
     def view(self) -> str:
         """One view of one tensor."""
         rest = "".join([f"{e}, " for e in self.expressions[1:]])
-        text = f"    t = make_view(op, {self.expressions[0]}, ({rest}), z)\n"
+        text = VIEW.replace("SOURCE", self.expressions[0]).replace("REST", f"({rest})").replace(
+            "NEW\n", indent(new_text("t", "z"), "        "))
         text += (f"    t._flags |= {self.op.flips}\n" if self.op.flips else "") + "    return t\n"
         return self.arrays() + self.ORDINARY + self.computing() + self.then(text)
 
@@ -147,10 +175,7 @@ class Body:
             tests += [f"x{i}.dtype.kind != 'W'" for i in self.tensors]
         if any([self.types[i] is complex for i in op.scalar_args]):
             return text + f"    {through}\n"
-        arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
-        for i in op.dtype_args:
-            arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"
-        operands = [arrays[i] for i in op.tensor_args] if op.direct else ["np", *arrays]
+        operands = self.operands()
         lines = [] if op.check is None or op.checks_dtypes and self.alike else [f"check({self.values})"]
         if op.direct and op.pure is not None and op.pure.ufunc is op.compute and self.alike:
             lines += [f"compute({', '.join(operands)}, out=x0)", "z = x0"]
@@ -181,7 +206,7 @@ class Body:
         text = "    wanted = 0\n"
         for bit, i in enumerate(self.op.inputs):
             a = self.expressions[i]
-            if a == "None":
+            if a == "None" or i in self.numbers:
                 continue
             requires = f"any([wants_grad(t) for t in {a}])" if self.op.schema.params[i].is_list else (
                 f"{a}._requires or ({a}._view is not None and {a}._view.base._requires)")
@@ -195,10 +220,7 @@ class Body:
         through = f"run_kernel(op, ({self.values},), [{', '.join(arrays)}])"
         if op.native is not None or any([self.types[i] is complex for i in op.scalar_args]):
             return self.trying(f"z = {through}")
-        for i in op.dtype_args:
-            arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"
-        operands = [arrays[i] for i in op.tensor_args] if op.direct else ["np", *arrays]
-        direct = f"compute({', '.join(operands)})"
+        direct = f"compute({', '.join(self.operands())})"
         checked = f"check({self.values}); " if op.check is not None else ""
         if not (self.alike or op.widen or op.floats or op.scalar_args):
             if op.is_view or op.has_lists or not self.tensors or "as_is" in op.traits or "view_copy" in op.traits:
@@ -213,6 +235,16 @@ class Body:
         if op.checks_dtypes:
             checked = ""
         return self.trying(f"if {' and '.join(self.fits())}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
+
+    def operands(self) -> list[str]:
+        """The arguments of the kernel where no operand needs promotion."""
+        op = self.op
+        arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
+        for i in self.numbers if self.alike else ():
+            arrays[i] = f"number_as({arrays[i]}, x{self.tensors[0]}.dtype)"
+        for i in op.dtype_args:
+            arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"
+        return [arrays[i] for i in op.tensor_args] if op.direct else ["np", *arrays]
 
     def trying(self, *lines: str) -> str:
         return "    try:\n" + "".join([f"        {line}\n" for line in lines]) + "    except Exception: pass\n"

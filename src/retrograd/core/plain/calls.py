@@ -336,7 +336,7 @@ def written_body(op: OpDef, args: Any) -> Any:
                 a = f"c{i}"
             else:
                 flagged.append(a)
-        elif p.type == "Tensor" and value is not None:
+        elif p.type == "Tensor" and value is not None and type(value) is not int and type(value) is not float:
             return layered_body(op)
         expressions.append("None" if value is None else a)
     text = f"def pattern({', '.join([f'a{i}' for i in range(len(args))])}):\n"

@@ -100,7 +100,15 @@ BINARY = """
         x, y = a.array, b.array
         d = x.dtype
         if d is not y.dtype or a._flags or b._flags:
-            return dual(a, b) if a._flags | b._flags == FLAG_DUAL else OTHERWISE
+            if a._flags | b._flags or not MIXES:
+                return dual(a, b) if a._flags | b._flags == FLAG_DUAL else OTHERWISE
+            if (d is F32 or d is F64) and y.dtype.kind in "biu":
+                y = y.astype(d)
+            elif (y.dtype is F32 or y.dtype is F64) and d.kind in "biu":
+                d = y.dtype
+                x = x.astype(d)
+            else:
+                return OTHERWISE
         wanted = 2 if b._requires or (b._view is not None and b._view.base._requires) else 0
     elif NUMBERS and not a._flags and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
         x = a.array
@@ -318,7 +326,8 @@ def source(op: OpDef, head: str) -> str:
     binary = head[-1] == "2"
     text, otherwise = HEADS[head]
     text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
-        "LOOSE", str(op.elementwise)).replace("LEADING", str(bool(op.leading)))
+        "LOOSE", str(op.elementwise)).replace(
+        "MIXES", str(op.elementwise and op.promote is not None and op.check is None)).replace("LEADING", str(bool(op.leading)))
     if KEEPS_ARRAYS and op.ufunc is not None:
         text = text.replace("FAST(x)", "fast(x) if x.ndim else fast(x, out=...)").replace(
             "FAST(x, y)", "fast(x, y) if x.ndim or y.ndim else fast(x, y, out=...)")
