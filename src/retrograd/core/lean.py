@@ -181,6 +181,27 @@ def take_along(array: Any, index: Any, axis: int) -> Any:
     return array.reshape(-1).take(places_along(array, index, axis))
 
 
+def zero_padded(array: Any, padding: Any) -> Any:
+    """A new array with zeros on both sides of the last dimensions.
+
+    >>> zero_padded(np.ones((1, 2)), [1]).tolist()
+    [[0.0, 1.0, 1.0, 0.0]]
+    """
+    lead = array.ndim - len(padding)
+    if type(array) is not np.ndarray:
+        return namespace_of(array).pad(array, [(0, 0)] * lead + [(p, p) for p in padding])
+    made = np.zeros((*array.shape[:lead], *[n + 2 * p for n, p in zip(array.shape[lead:], padding, strict=True)]), array.dtype)
+    made[(..., *[slice(p, p + n) for n, p in zip(array.shape[lead:], padding, strict=True)])] = array
+    return made
+
+
+def strided(array: Any, shape: Any, strides: Any) -> Any:
+    """An array over the memory of another one, by strides in bytes that stay inside it; not to be written to."""
+    if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isbuiltin:
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    return namespace_of(array).lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+
+
 def zeros_like(array: Any, dtype: Any = None) -> Any:
     """Zeros in the array's shape and memory order.
 

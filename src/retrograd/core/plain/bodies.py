@@ -124,7 +124,7 @@ class Body:
         text = "    made = [None if a is None else new_tensor(a if type(a) is ndarray else asarray(a)) for a in z]\n"
         named = op.result_type is not None and not op.returns_list
         if named or self.public or not op.returns_list:
-            text += f"    made = {'op.result_type(*made)' if named else 'tuple(made)'}\n"
+            text += f"    made = {'tuple.__new__(op.result_type, made)' if named else 'tuple(made)'}\n"
         if op.differentiable:
             text += f"    if wanted: finish(op, record(op, ({self.values},), wanted, False), wanted, made)\n"
         return self.arrays() + self.gradients() + self.computing() + self.then(text + "    return made\n")

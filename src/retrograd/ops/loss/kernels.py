@@ -35,6 +35,9 @@ def reduced(loss: Any, reduction: int) -> Any:
 
 
 def reduced_array(xp: Any, loss: Any, reduction: int) -> Any:
+    if reduction and loss.size and type(loss) is np.ndarray and loss.dtype.char in "fd":
+        total = np.add.reduce(loss, None)
+        return np.asarray(float(total) / loss.size if reduction == MEAN else total, loss.dtype)
     if reduction == MEAN:
         return xp.asarray(loss.mean(), loss.dtype) if loss.size else xp.asarray(xp.nan, loss.dtype)
     return xp.asarray(loss.sum(), loss.dtype) if reduction == SUM else loss

@@ -133,8 +133,9 @@ def statistics(xp: Any, values: Any, axes: Any, eps: float) -> tuple[Any, Any, A
     if not exact.size:                  # PyTorch's mean of no numbers is 0 here
         mean = exact.sum(axes, keepdims=True)
         return mean, mean + xp.nan, mean + xp.nan
-    mean = exact.mean(axes, keepdims=True)
-    variance = xp.square(exact - mean).mean(axes, keepdims=True)
+    count = math.prod([exact.shape[i] for i in axes])
+    mean = xp.add.reduce(exact, axes, keepdims=True) / count
+    variance = xp.add.reduce(xp.square(exact - mean), axes, keepdims=True) / count
     return mean, variance, 1 / xp.sqrt(variance + eps)
 
 

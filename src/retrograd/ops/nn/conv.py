@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import is_complex_type
@@ -54,13 +55,13 @@ def columns(xp: Any, array: Any, g: Geometry, sizes: Any) -> Any:
     """The first windows of `array`, `sizes` of them, as (groups, channels of a group * kernel, batch * output)."""
     padded = array
     if any(g.padding):
-        padded = xp.pad(array, [(0, 0), (0, 0), *[(p, p) for p in g.padding]])
+        padded = lean.zero_padded(array, g.padding)
     batch, channels = array.shape[:2]
     steps = padded.strides[2:]
-    windows = xp.lib.stride_tricks.as_strided(
+    windows = lean.strided(
         padded, (batch, channels, *g.kernel, *sizes),
         (*padded.strides[:2], *[s * d for s, d in zip(steps, g.dilation, strict=True)],
-         *[s * t for s, t in zip(steps, g.stride, strict=True)]), writeable=False)
+         *[s * t for s, t in zip(steps, g.stride, strict=True)]))
     rank = len(g.kernel)
     order = (1, *range(2, 2 + rank), 0, *range(2 + rank, 2 + 2 * rank))
     rows = channels // g.groups * math.prod(g.kernel)

@@ -126,10 +126,7 @@ class Windows:
         steps = padded.strides[-self.rank:]
         strides = (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
                    *[s * d for s, d in zip(steps, self.dilation, strict=True)])
-        shape = (*self.lead, *self.output, *self.kernel)
-        if can_look_up(padded) and padded.flags.c_contiguous:
-            return np.ndarray(shape, padded.dtype, padded, 0, strides)
-        return xp.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False)
+        return lean.strided(padded, (*self.lead, *self.output, *self.kernel), strides)
 
     def places(self) -> Any:
         """`places_of` the windows; None if they are too many to keep, or one lies outside."""

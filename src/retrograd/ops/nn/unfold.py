@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array
@@ -58,7 +59,7 @@ def im2col_kernel(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: 
     done = images.columns(self, shape, counts, kernel_size, dilation, padding, stride)
     if done is not None:
         return done
-    image = xp.pad(self, [(0, 0)] * (self.ndim - 2) + [(p, p) for p in padding])
+    image = lean.zero_padded(self, padding)
     made = xp.empty((*self.shape[:-2], *kernel_size, *counts), self.dtype)
     for i, j in np.ndindex(*kernel_size):
         made[..., i, j, :, :] = window(image, (i, j), counts, dilation, stride)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,13 @@ def kaiser(beta: float) -> Any:
             return made.astype(work)
         half = (count - 1) / 2
         ratio = np.asarray((x.astype(np.float64) - half) / half)
-        return (np.i0(beta * np.sqrt(np.maximum(1 - ratio * ratio, 0))) / np.i0(beta)).astype(work)
+        return (np.i0(beta * np.sqrt(np.maximum(1 - ratio * ratio, 0))) / bessel(beta)).astype(work)
     return values
+
+
+@lru_cache(maxsize=64)
+def bessel(beta: float) -> Any:
+    return np.i0(beta)
 
 
 def declare(name: str, overload: str, params: str, kernel: Any) -> Any:
