@@ -191,7 +191,8 @@ def zero_padded(array: Any, padding: Any) -> Any:
     if type(array) is not np.ndarray:
         return namespace_of(array).pad(array, [(0, 0)] * lead + [(p, p) for p in padding])
     made = np.zeros((*array.shape[:lead], *[n + 2 * p for n, p in zip(array.shape[lead:], padding, strict=True)]), array.dtype)
-    made[(..., *[slice(p, p + n) for n, p in zip(array.shape[lead:], padding, strict=True)])] = array
+    inside: Any = (..., *[slice(p, p + n) for n, p in zip(array.shape[lead:], padding, strict=True)])
+    made[inside] = array
     return made
 
 

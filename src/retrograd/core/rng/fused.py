@@ -1,7 +1,7 @@
 """Fused multiply-add over arrays: round(a * b + c) with one rounding, as the processor's FMA instruction does."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,18 @@ def fma_float32(a: NDArray[np.float32], b: float, c: float) -> NDArray[np.float3
     """round(a * b + c) for float32 `a` and scalars that float32 represents."""
     product = a.astype(np.float64)  # 24 by 24 bits fit in 53: the product is exact
     product *= b
+    return sum_float32(product, c)
+
+
+def sum_float32(product: NDArray[np.float64], c: Any) -> NDArray[np.float32]:
+    """round(product + c) for an exact product and numbers `c` that float32 represents."""
     total = product + c
     result: NDArray[np.float32] = total.astype(np.float32)
     # Rounding twice goes wrong only if the first rounding lands halfway between two float32 values.
     halfway = (total.view(np.uint64) & _BELOW_FLOAT32) == _HALFWAY_FLOAT32
     if halfway.any():
         p, s = product[halfway], total[halfway]
-        result[halfway] = _to_odd(s, _sum_error(p, c, s)).astype(np.float32)
+        result[halfway] = _to_odd(s, _sum_error(p, c if isinstance(c, float) else c[halfway], s)).astype(np.float32)
     return result
 
 

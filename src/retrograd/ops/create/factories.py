@@ -17,7 +17,7 @@ from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import OpDef, defop
-from retrograd.core.rng.fused import fma_float32, fma_float64
+from retrograd.core.rng.fused import fma_float32, fma_float64, sum_float32
 from retrograd.core.schema import Schema
 from retrograd.core.state import grad_enabled, inference, slow_path, switches
 from retrograd.core.tensor import (
@@ -431,8 +431,19 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     step = (high - low) / dtype.type(steps - 1)
     if dtype in HALVES:               # every operation rounds
         return xp.concatenate([low + step * up.astype(dtype), high - step * down.astype(dtype)])
-    up, down = up.astype(np.float32), down.astype(np.float32)
-    return xp.concatenate([fma_float32(up, float(step), float(low)), fma_float32(down, -float(step), float(high))])
+    return fused_float32(half, steps, float(step), float(low), float(high))
+
+
+def fused_float32(half: int, steps: int, step: float, low: float, high: float) -> Any:
+    """low + i * step for the first half of the places, high - (steps - 1 - i) * step for the others, each rounded once."""
+    product = np.arange(steps, dtype=np.float64)
+    rest = product[half:]
+    np.subtract(steps - 1, rest, rest)
+    product *= step
+    np.negative(rest, rest)
+    ends = np.empty(steps)
+    ends[:half], ends[half:] = low, high
+    return sum_float32(product, ends)
 
 
 NUMBERS = frozenset((int, float, complex, bool))
