@@ -219,7 +219,8 @@ def sign_kernel(xp: Any, self: Any) -> Any:
         return self.copy(order="K")
     if self.dtype.kind == "u":
         return xp.greater(self, 0).astype(self.dtype)
-    return xp.subtract(xp.greater(self, 0).astype(xp.int8), xp.less(self, 0).astype(xp.int8)).astype(self.dtype)
+    zero = number_like(xp, self, 0) if self.dtype.kind == "f" else 0
+    return xp.subtract(xp.greater(self, zero).astype(xp.int8), xp.less(self, zero).astype(xp.int8)).astype(self.dtype)
 
 
 def sgn_kernel(xp: Any, self: Any) -> Any:
@@ -356,7 +357,8 @@ def check_exponent(self: Any, other: Any) -> None:
 
 def xlogy_kernel(xp: Any, self: Any, other: Any) -> Any:
     """self * log(other), and 0 where self is 0."""
-    product = xp.where(xp.equal(self, 0), number_like(xp, self, 0), self * xp.log(other))
+    zero = number_like(xp, self, 0)
+    product = xp.where(xp.equal(self, zero), zero, self * xp.log(other))
     return xp.where(xp.isnan(other), number_like(xp, self, math.nan), product)
 
 

@@ -264,7 +264,7 @@ defop(
 
 def sinc_kernel(xp: Any, self: Any) -> Any:
     angle = self * number_like(xp, self, math.pi)
-    at_zero = xp.equal(self, 0)
+    at_zero = xp.equal(self, number_like(xp, self, 0))
     return xp.where(at_zero, number_like(xp, self, 1), xp.sin(angle) / xp.where(at_zero, number_like(xp, self, 1), angle))
 
 
@@ -294,7 +294,7 @@ function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), "s
 def angle_kernel(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "c":
         return xp.ascontiguousarray(xp.arctan2(self.imag, self.real)).reshape(self.shape)
-    angles = xp.where(xp.less(self, 0), number_like(xp, self, math.pi), number_like(xp, self, 0))
+    angles = xp.where(xp.less(self, number_like(xp, self, 0)), number_like(xp, self, math.pi), number_like(xp, self, 0))
     return xp.where(xp.isnan(self), self, angles)
 
 

@@ -172,7 +172,7 @@ def check_slope(self_is_result: bool, slope: Any) -> None:
 
 def leaky_backward_kernel(xp: Any, grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
     check_slope(self_is_result, negative_slope)
-    return xp.where(xp.greater(self, 0), grad_output, grad_output * number_like(xp, self, negative_slope))
+    return xp.where(xp.greater(self, zero_like(xp, self)), grad_output, grad_output * number_like(xp, self, negative_slope))
 
 
 leaky_relu_backward = backward_op(
@@ -181,7 +181,7 @@ leaky_relu_backward = backward_op(
     dict(grad_output=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False]),
          self=zeros), widen=True, leading=1, lower="grad_output if self > 0 else grad_output * negative_slope")
 leaky_kernel = limited("leaky_relu_cpu", FLOATS, lambda xp, self, negative_slope:
-                       xp.where(xp.greater(self, 0), self, self * number_like(xp, self, negative_slope)))
+                       xp.where(xp.greater(self, zero_like(xp, self)), self, self * number_like(xp, self, negative_slope)))
 defop(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     kernel=leaky_kernel,
@@ -202,8 +202,9 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 
 def elu_kernel(xp: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    low = xp.expm1(xp.minimum(self, 0) * number_like(xp, self, input_scale)) * number_like(xp, self, alpha * scale)
-    return xp.where(xp.less(self, 0), low, self * number_like(xp, self, scale))
+    zero = zero_like(xp, self)
+    low = xp.expm1(xp.minimum(self, zero) * number_like(xp, self, input_scale)) * number_like(xp, self, alpha * scale)
+    return xp.where(xp.less(self, zero), low, self * number_like(xp, self, scale))
 
 
 def elu_backward_kernel(xp: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, kept: Any) -> Any:
@@ -215,8 +216,8 @@ def elu_backward_kernel(xp: Any, grad_output: Any, alpha: Any, scale: Any, input
     if is_result:
         low = grad_output * inner * (kept + negative)
     else:
-        low = grad_output * inner * negative * xp.exp(xp.minimum(kept, 0) * inner)
-    return xp.where(xp.less_equal(kept, 0), low, grad_output * number_like(xp, kept, scale))
+        low = grad_output * inner * negative * xp.exp(xp.minimum(kept, zero_like(xp, kept)) * inner)
+    return xp.where(xp.less_equal(kept, zero_like(xp, kept)), low, grad_output * number_like(xp, kept, scale))
 
 
 def elu_double_backward(grad: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool,

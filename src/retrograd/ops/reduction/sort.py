@@ -386,6 +386,10 @@ def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool,
             return made
     x = wide(xp.asarray(elements))
     tests = wide(xp.asarray(test_elements))
+    if 0 < x.size * tests.size <= 1024 and x.dtype == tests.dtype:
+        same = xp.equal(x[..., None], tests.reshape(-1))
+        found = xp.logical_or.reduce(same, -1)
+        return xp.asarray(xp.logical_not(found) if invert else found)
     return xp.asarray(xp.isin(x, tests, invert=invert))
 
 
