@@ -121,8 +121,8 @@ def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
         weight, sums = lean.ones(x.shape), slope
         if x.size <= FEW:
             try:
-                made = few_beta_terms(*[a.ravel().tolist() for a in (alpha, total, own, z, below, weight, slope)])
-                return np.where(below, -1.0, 1.0) * np.array(made).reshape(x.shape) * x / own
+                found = few_beta_terms(*[a.ravel().tolist() for a in (alpha, total, own, z, below, weight, slope)])
+                return np.where(below, -1.0, 1.0) * np.array(found).reshape(x.shape) * x / own
             except ZeroDivisionError:      # NumPy gives infinity
                 pass
         for n in range(TERMS):
