@@ -5,12 +5,14 @@ native/kernel.c includes. It runs at build time, from the sources.
 from __future__ import annotations
 
 import ast
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from retrograd.codegen import c
 from retrograd.codegen.loops import REDUCE, Program, guards, only_integral
+from retrograd.codegen.rules import LoweredRule, lowered_rules, renamed
 from retrograd.core.fast_kernels import ALGORITHM, PRODUCTS, is_lowered
 from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.schema import REQUIRED
@@ -160,6 +162,25 @@ class Kernel:
                 f"{following}, {file}, {index}}}")
 
 
+class RuleKernel(Kernel):
+    """A derivative rule as a loop (see rules.py)."""
+
+    def __init__(self, rule: LoweredRule) -> None:
+        self.name, self.guard, self.op = rule.name, {}, Plain
+        self.program = p = Program(rule.name.replace(".", "_of_"), rule.text, dict.fromkeys(rule.tensors, "elem"), rule.numbers)
+        self.types, self.out = FLOATS | DOUBLES, "s"
+        self.params = []
+        for name in rule.parameters:
+            if name in rule.defaults:
+                wanted = rule.defaults[name]
+                kind = "O" if wanted is None else "S" if isinstance(wanted, str) else "V"
+                value = 0.0 if kind != "V" else float(wanted)
+                self.params.append(f"{{'{kind}', 0, 0, 0, 0, {number(value)}, {c_string(wanted) if kind == 'S' else '0'}}}")
+            else:
+                kind, slots = ("T", p.inputs) if name in rule.tensors else ("N", p.numbers)
+                self.params.append(f"{{'{kind}', {slots.index(name)}, 0, 0, 0, 0.0, 0}}")
+
+
 class Internal(Kernel):
     """A program called by native functions."""
 
@@ -188,6 +209,13 @@ class Hand:
                 f"0, 0, 0, {{0}}, {{0}}, -1, 0, 0}}")
 
 
+def c_string(text: str) -> str:
+    """A C literal of a short word."""
+    if not text.isidentifier():
+        raise ValueError(f"not a word: {text!r}")
+    return f'"{text}"'
+
+
 def number(value: float) -> str:
     return repr(value) if abs(value) < float("inf") else "INFINITY" if value > 0 else "-INFINITY"
 
@@ -202,7 +230,16 @@ def kernels() -> list[Any]:
                     found.append(Hand(op, op.lower[1:]))
                 else:
                     found += [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
-    return found + [Internal(name, *columns) for name, columns in INTERNAL.items()]
+    return found + [RuleKernel(rule) for rule in lowered_rules()] + [
+        Internal(name, *columns) for name, columns in INTERNAL.items()]
+
+
+def signature(kernel: Kernel) -> tuple[Any, ...]:
+    """What the loops of a kernel compute, whatever their operands are called."""
+    p = kernel.program
+    names = {name: f"{kind}{i}" for kind, group in (("x", p.inputs), ("n", p.numbers)) for i, name in enumerate(group)}
+    names.update({name: f"v{i}" for i, (name, _) in enumerate(p.steps)})
+    return tuple([renamed(deepcopy(e), names) for _, e in p.steps]), tuple([p.kinds[n] for n in p.inputs])
 
 
 def write(folder: str) -> list[str]:
@@ -210,11 +247,17 @@ def write(folder: str) -> list[str]:
     made = kernels()
     files: list[list[Kernel]] = [[] for _ in range(FILES)]
     place: dict[int, tuple[int, int]] = {}
+    known: dict[Any, tuple[int, int]] = {}
     for kernel in made:
-        if not isinstance(kernel, Hand):
+        shared = signature(kernel) if isinstance(kernel, Kernel) and kernel.program.family == "point" else None
+        if isinstance(kernel, RuleKernel) and shared in known:
+            place[id(kernel)] = known[shared]
+        elif not isinstance(kernel, Hand):
             file = crc32(kernel.name.encode()) % FILES      # a new op changes, and recompiles, one file only
             place[id(kernel)] = file, len(files[file])
             files[file].append(kernel)
+            if shared is not None and kernel.types & (FLOATS | DOUBLES) == FLOATS | DOUBLES:
+                known[shared] = place[id(kernel)]
     for f, group in enumerate(files):
         write_if_changed(Path(folder) / f"loops{f}.c", c.source([(k.program, k.letters) for k in group], f"loops{f}", f == 0))
     rows = []

@@ -61,7 +61,9 @@ def default_threads() -> int:
 
 
 def install_kernel(op: OpDef) -> None:
-    """Let `op` compute with its compiled kernel, if it has one."""
+    """Let `op` compute with its compiled kernel, if it has one, and the rules that are loops with theirs."""
+    if op.rules and native is not None:
+        install_rules(op)
     library = getattr(op.kernel, "library", None)        # the whole kernel is this function
     if library is not None and not op.lower and probe is not None and op.functional is None and not op.schema.is_inplace:
         op.native = probe.Direct(library)
@@ -82,6 +84,15 @@ def install_kernel(op: OpDef) -> None:
             products.bind(name, np.matmul if op.fast is None else op.fast)
     elif native is not None:
         op.native = native.kernels.get(name)
+
+
+def install_rules(op: OpDef) -> None:
+    """Let the rules of `op` compute with their kernels (codegen/rules.py); an in-place op has those of its functional form."""
+    owner = op if op.pure is None else op.pure
+    known = {rule.fn for rule in owner.rules}
+    for rule in op.rules:
+        if rule.fn in known:
+            rule.native = native.kernels.get(f"{kernel_name(owner)}.{op.schema.params[op.inputs[rule.target]].name}")
 
 
 def kernel_name(op: OpDef) -> str:

@@ -209,7 +209,7 @@ class OpDef:
         bits = {argument: 1 << place for place, argument in enumerate(self.inputs)} if self.differentiable else {}
         self.grad_bits: tuple[int, ...] = tuple([1 if self.composite or self.is_inplace else bits.get(i, 0)
                                                  for i in self.tensor_args])
-        if self.lower is not None or hasattr(self.kernel, "library"):
+        if self.lower is not None or self.rules or hasattr(self.kernel, "library"):
             for install in KERNEL_INSTALLERS:
                 install(self)
         # Ops that `dispatch.call_ordinary` can run in one go: one result, nothing written, no lists, no move to a device.

@@ -1,6 +1,6 @@
 # C types for recipe.py.
 cdef class Rule:
-    cdef public object fn
+    cdef public object fn, native
     cdef public tuple targets, sources
     cdef public bint many, missing
     cdef public int shape, index, target

@@ -52,10 +52,11 @@ class Binding:
 class Rule:
     """One derivative formula: the inputs it serves and the sources of its arguments."""
 
-    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "target", "targets")
+    __slots__ = ("fn", "index", "many", "missing", "native", "shape", "sources", "target", "targets")
 
     def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
         self.fn = fn
+        self.native: Any = None       # a compiled kernel of its arguments on arrays, if it is a loop (see codegen/rules.py)
         self.targets = targets        # positions in op.inputs
         self.target: int = targets[0]
         self.sources = sources        # ((kind, index), ...)

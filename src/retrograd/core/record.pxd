@@ -4,11 +4,11 @@ from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, describe_outputs, edge_from
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.probe cimport new_instance, pooled
+from retrograd.core.probe cimport new_instance, pooled, spread
 from retrograd.core.recipe cimport Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Tensor
+from retrograd.core.tensor cimport Counter, Tensor, new_tensor
 
 cdef Switches switches
 cdef object FLOAT32, FLOAT64
@@ -16,10 +16,12 @@ cdef Sequence sequence
 cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLOCKSIZE, ATTR, GRAD, GRADS, NEEDED, SAVED
 
 cdef class OpNode(Node):
-    @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
+    @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint, bare=bint)
     cpdef _run_(self, list grads, needed)
     cpdef _release_(self)
 
+@cython.locals(array=Array, other=Array, values=list, t=Tensor, counter=Counter, kind=int, index=int)
+cdef rule_result(OpNode node, Rule rule, Tensor grad)
 @cython.locals(t=Tensor, counter=Counter)
 cpdef unpack_fast(OpNode node, int slot)
 @cython.locals(cls=type, node=OpNode)

@@ -14,7 +14,7 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence
 from retrograd.core.hooks import hooks
-from retrograd.core.lean import new_instance, pooled
+from retrograd.core.lean import new_instance, pooled, spread
 from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.recipe import (
@@ -47,7 +47,7 @@ from retrograd.core.saved import (
 )
 from retrograd.core.state import run_flags, switches, tls
 from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Tensor, wrap
+from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Tensor, new_tensor, wrap
 
 ndarray = np.ndarray
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -73,6 +73,7 @@ class OpNode(Node):
             raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
         if op.has_lists:
             return self.apply_lists(grads, needed)
+        bare = switches.any_mode and switches.tape is None and run_flags() == 1      # nothing is recorded, no mode is on
         for rule in op.rules:
             i = rule.target
             wanted = nexts[i] is not None and (needed is None or needed[i])
@@ -82,6 +83,10 @@ class OpNode(Node):
                         wanted = True
             if not wanted:
                 check_rule(self, rule)
+                continue
+            out = rule_result(self, rule, grad) if bare and rule.native is not None else None
+            if out is not None:
+                results[i] = out
                 continue
             if rule.shape == 1:
                 out = rule.fn(grad)
@@ -154,6 +159,42 @@ def check_rule(node: Node, rule: Any) -> None:
         for kind, index in rule.sources:
             if kind == SAVED:
                 unpack_slot(node, index)
+
+
+def rule_result(node: Node, rule: Any, grad: Any) -> Any:
+    """The result of a rule that is a loop, on bare arrays (see codegen/rules.py); None if an operand is not ordinary: the rule
+    on tensors promotes it, restores its memory order, or raises."""
+    if grad._flags:
+        return None
+    array = grad.array
+    dtype = array.dtype
+    if dtype is not FLOAT32 and dtype is not FLOAT64 or not array.flags.c_contiguous:
+        return None
+    values = []
+    for kind, index in rule.sources:
+        if kind == GRAD:
+            values.append(array)
+        elif kind == ATTR:
+            values.append(node._attrs_[index])
+        elif node._saved_ is None:
+            return None
+        else:
+            item = node._saved_[index]
+            if isinstance(item, Tensor):
+                t = item
+                counter = t._counter
+                if t._flags or t._extra is not None or counter is not None and (
+                        counter.n != (0 if node._versions_ is None else node._versions_[index])):
+                    return None
+                item = t.array
+            elif type(item) is not ndarray:
+                return None
+            other = item
+            if other.dtype is not dtype or not other.flags.c_contiguous:
+                return None
+            values.append(item)
+    made = spread(rule.native, values)
+    return None if made is None else new_tensor(made)
 
 
 def unpack_fast(node: Node, slot: int) -> Any:
