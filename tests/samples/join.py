@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/lists/join.py."""
+"""Samples of the ops in retrograd/ops/lists/join.py, memory/rearrange.py, linalg/triangles.py and nn/constant_pad.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

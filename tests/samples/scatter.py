@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/indexing/scatter.py."""
+"""Samples of the ops in retrograd/ops/indexing/scatter.py, indexing/slices.py and indexing/flat.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

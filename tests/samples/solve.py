@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/linalg/solve.py."""
+"""Samples of the ops in retrograd/ops/linalg/: solve.py, triangular.py, cholesky.py, lu.py, determinants.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import is_complex_type
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
-from retrograd.core.opdef import OpDef, defop
+from retrograd.core.opdef import defop
 from retrograd.core.schema import Schema
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, new_tensor
 from retrograd.ops import late
@@ -263,13 +263,9 @@ def any_integer_values(array: Any, gen: Any) -> Any:
 
 
 # ---- in-place fills: the result does not depend on the old values, so their gradient is zero
-def batched_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
-
-
 def fill(schema: str, kernel: Any, node: str, **facts: Any) -> Any:
     return defop(schema, kernel=kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
-                 batch=batched_fill, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False,
+                 batch=families.in_front, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False,
                  traits=("as_is",), **facts)
 
 
@@ -313,13 +309,13 @@ def contiguous_like(self: Any) -> Any:
 bernoulli = defop(
     "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", out="any",
     kernel=lambda xp, self, generator: bernoulli_values(contiguous_like(self), self, generator),
-    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.in_front,
     meta=lambda xp, self, generator: self,
 )
 bernoulli_p = defop(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     kernel=lambda xp, self, p, generator: bernoulli_values(contiguous_like(self), p, generator),
-    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.in_front,
     meta=lambda xp, self, p, generator: self, node="BernoulliBackward3", out=False,
     out_form="float_out",
 )

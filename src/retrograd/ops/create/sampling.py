@@ -10,7 +10,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.rng import rejection
 from retrograd.ops.create.implicit_gradients import dirichlet_grad, standard_gamma_grad
 from retrograd.ops.create.random import source_of, unsupported
@@ -23,10 +23,6 @@ SINGLE_OR_DOUBLE = (np.float32, np.float64)
 def check_dtype(name: str, array: Any) -> None:
     if array.dtype not in SINGLE_OR_DOUBLE:
         raise unsupported(name, array.dtype)
-
-
-def batch_in_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 
 # ---- gamma
@@ -61,7 +57,7 @@ standard_gamma_grad_ = defop(
 standard_gamma = defop(
     "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=gamma_kernel,
     vjp=dict(self=lambda grad, self, result: grad * call(standard_gamma_grad_, [self, result])),
-    jvp="elementwise", batch=batch_in_front, meta=lambda xp, self, generator: self, variants="function",
+    jvp="elementwise", batch=families.in_front, meta=lambda xp, self, generator: self, variants="function",
     node="StandardGammaBackward0",
 )
 
@@ -105,7 +101,7 @@ sample_dirichlet = defop(
     "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", kernel=dirichlet_kernel,
     vjp=dict(self=lambda grad, self, result: dirichlet_slope(self, result) * (grad - (result * grad).sum(-1, True))),
     jvp=lambda self_t, self, result: spread(dirichlet_slope(self, result) * self_t, result),
-    batch=batch_in_front, meta=lambda xp, self, generator: self, variants="function", node="SampleDirichletBackward0",
+    batch=families.in_front, meta=lambda xp, self, generator: self, variants="function", node="SampleDirichletBackward0",
 )
 
 

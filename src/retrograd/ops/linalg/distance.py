@@ -16,7 +16,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.ops import late
-from retrograd.ops.linalg.solve import stacked
+from retrograd.ops.linalg.triangular import stacked
 from retrograd.ops.reduction.sums import norm_backward, norm_jvp, vector_norm
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import every, only, takes

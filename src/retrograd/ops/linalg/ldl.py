@@ -11,7 +11,7 @@ from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.storage import contiguous_strides
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import INT32, LinAlgError, check_floating, check_square, column_major, supported
-from retrograd.ops.linalg.solve import stacked
+from retrograd.ops.linalg.triangular import stacked
 from retrograd.ops.memory.copy import meta_array
 from retrograd.ops.shared.families import everything
 

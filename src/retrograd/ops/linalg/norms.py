@@ -14,8 +14,9 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import check_floating, check_matrix, check_square, column_major, legacy, supported
-from retrograd.ops.linalg.solve import linalg_inv, linalg_inv_ex, linalg_solve, stacked
+from retrograd.ops.linalg.solve import linalg_inv, linalg_inv_ex, linalg_solve
 from retrograd.ops.linalg.spectral import as_tolerance, linalg_eigvalsh, linalg_svdvals
+from retrograd.ops.linalg.triangular import stacked
 from retrograd.ops.reduction.sums import norm_dims, norm_scalar, vector_norm
 from retrograd.ops.shared.elementwise import must_not_write
 from retrograd.ops.shared.families import anywhere, wrap_dim

@@ -26,7 +26,8 @@ from retrograd.ops.linalg.factors import (
     supported,
 )
 from retrograd.ops.linalg.lapack import adjoint
-from retrograd.ops.linalg.solve import deprecated, linalg_solve, linalg_solve_triangular, run_stacked, stacked
+from retrograd.ops.linalg.solve import linalg_solve
+from retrograd.ops.linalg.triangular import deprecated, linalg_solve_triangular, run_stacked, stacked
 from retrograd.ops.shared.elementwise import must_not_write, times
 from retrograd.ops.shared.families import everything, will_differentiate
 

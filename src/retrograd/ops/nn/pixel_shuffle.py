@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core.copying import copy_into
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import OpDef, defop
+from retrograd.core.opdef import defop
 from retrograd.ops.shared import families, geometry
 
 
@@ -47,20 +47,15 @@ def laid_out(xp: Any, result: Any, like: Any) -> Any:
     return made
 
 
-def batch_first(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The rule for ops on the last dimensions of one tensor."""
-    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
-
-
 pixel_shuffle = defop(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     out="aten",
-    kernel=pixel_shuffle_kernel, lower="@pixel_shuffle", jvp="linear", batch=batch_first, variants="function",
+    kernel=pixel_shuffle_kernel, lower="@pixel_shuffle", jvp="linear", batch=families.in_front, variants="function",
     vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])), pattern="moves")
 pixel_unshuffle = defop(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     out="aten",
-    kernel=pixel_unshuffle_kernel, lower="@pixel_unshuffle", jvp="linear", batch=batch_first, variants="function",
+    kernel=pixel_unshuffle_kernel, lower="@pixel_unshuffle", jvp="linear", batch=families.in_front, variants="function",
     vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])), pattern="moves")
 
 

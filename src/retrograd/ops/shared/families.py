@@ -103,6 +103,11 @@ def move_to_front(t: Any, dim: int | None) -> Any:
     return t if dim is None or dim == 0 else t.movedim(dim, 0)
 
 
+def in_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops on the last dimensions of one tensor, and for those that overwrite it."""
+    return call(op, [move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
 def example_ranks(args: Any, dims: Any) -> list[int]:
     """The number of dimensions of an example of each tensor."""
     return [t.array.ndim - (dim is not None) for t, dim in zip(args, dims, strict=True)]

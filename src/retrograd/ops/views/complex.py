@@ -16,7 +16,7 @@ from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
 from retrograd.ops import late
 from retrograd.ops.memory.copy import clone
 from retrograd.ops.shared import geometry
-from retrograd.ops.shared.families import move_to_front, pointwise
+from retrograd.ops.shared.families import in_front, move_to_front, pointwise
 from retrograd.ops.views.slicing import select
 
 PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
@@ -33,10 +33,6 @@ dtypes.tell_complex32(tell_complex_half)
 
 def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]).contiguous()), 0
-
-
-def batch_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    return op(move_to_front(args[0], dims[0])), 0
 
 
 # ---- complex as real and back
@@ -77,7 +73,7 @@ def refuse_conj(self: Any) -> None:
 view_as_real = defop(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: late.view_as_complex(grad.contiguous())),
-    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False, traits=("pairs",), inverse="real",
+    jvp="linear", batch=in_front, variants="function", lower="@view_as_real", out=False, traits=("pairs",), inverse="real",
 )
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
@@ -91,13 +87,13 @@ view_as_complex = defop(
 lazy_conj = defop(
     "_conj(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_CONJ,
-    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
+    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=in_front, lower="@alias", out=False, pattern="elements",
     inverse="itself",
 )
 neg_view = defop(
     "_neg_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_NEG,
-    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
+    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=in_front, lower="@alias", out=False, pattern="elements",
     inverse="itself",
 )
 
