@@ -340,17 +340,16 @@ def test_images_with_their_channels_innermost_have_the_results_of_others(dtype: 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.int64, torch.int32, torch.uint8, torch.bool], ids=str)
 def test_short_runs_of_any_layout_are_combined_as_numpy_does(dtype: Any) -> None:
     random = np.random.default_rng(0)
-    for n in (1, 2, 3, 4, 5, 16, 33, 100, 127, 128, 300):
+    for n in (1, 2, 3, 5, 33, 127, 128):
         whole = torch.from_numpy(random.integers(0, 2 if dtype == torch.bool else 12, (7, 9, n))).to(dtype)
         layouts = [whole, whole[:, :1], whole[:1], whole[..., :1], whole[0, 0], whole[:1, :, :1],
                    torch.stack([whole] * 2, -1)[..., 1],
                    whole.transpose(0, 2).contiguous().transpose(0, 2), whole.flip(1)[:, :1].expand(7, 9, n),
                    torch.cat([whole, whole], 1)[:, 2:11]]
-        for a in layouts:
-            for b in layouts:
-                made, = with_threads(lambda a=a, b=b: [torch.maximum(a, b)])
-                assert made.dtype == dtype
-                assert np.array_equal(made.double().numpy(), np.maximum(a.double().numpy(), b.double().numpy()))
+        pairs = [(a, b) for a in layouts for b in layouts]
+        for (a, b), made in zip(pairs, [torch.maximum(a, b) for a, b in pairs], strict=True):
+            assert made.dtype == dtype
+            assert np.array_equal(made.double().numpy(), np.maximum(a.double().numpy(), b.double().numpy()))
         copied = whole.clone()
         copied.add_(layouts[4]) if dtype != torch.bool else copied.logical_or_(layouts[4])
         total = whole.double().numpy() + layouts[4].double().numpy()

@@ -295,14 +295,16 @@ static void centre(const Norm *j, long first, long step, long count, long k) { /
   const char t[2] = {(char)j->code, F64};
   double total = 0, square = 0;
   const double all = (double)count * j->size;
+  const long each = step == 1 ? count * j->size : j->size; /* segments one behind the other are one */
+  if (step == 1) count = 1;
   for (long i = 0; i < count; i++) {
     char *q[1] = {j->x + (first + i * step) * j->size * size};
-    total += sum_of(j->sum(q, s, t, j->size, NULL));
+    total += sum_of(j->sum(q, s, t, each, NULL));
   }
   double mu = total / all, rough = j->wide ? mu : (double)(float)mu;
   for (long i = 0; i < count; i++) {
     char *q[2] = {j->x + (first + i * step) * j->size * size, (char *)&rough};
-    square += sum_of(j->deviation(q, s, t, j->size, NULL));
+    square += sum_of(j->deviation(q, s, t, each, NULL));
   }
   const double var = square / all - (mu - rough) * (mu - rough);
   j->mean[k] = mu;
