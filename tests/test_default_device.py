@@ -45,3 +45,9 @@ def test_a_device_decorates_functions_and_generators() -> None:
     assert set_device("meta")(lambda: torch.ones(2).device.type)() == "meta" and list(set_device("meta")(several)()) == ["meta"]
     with pytest.raises(RuntimeError, match="Cannot decorate classes"):
         set_device("meta")(torch.nn.Linear)
+
+
+def test_number_of_a_device_needs_an_accelerator():
+    for make in (lambda: torch.device(0), lambda: torch.zeros(2, device=0), lambda: torch.ones(2).to(1)):
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+            make()

@@ -66,3 +66,10 @@ def test_writes_are_counted_for_each_side_alone() -> None:
     part.mul_(2)
     assert (x._version, part._version) == (1, 1)
     assert x.tolist() == [2, 4, 4, 2]
+
+
+def test_tensor_from_a_capsule_can_be_written_to():
+    x = torch.arange(4)
+    y = torch.from_dlpack(torch.utils.dlpack.to_dlpack(x))
+    y[0] = -9
+    assert x.tolist() == y.tolist() == [-9, 1, 2, 3]

@@ -162,3 +162,37 @@ def test_mode_sees_functions_and_operators_of_plain_tensors() -> None:
         y.backward()
     assert seen[:4] == ["ones", "add", "sin", "sum"]
     assert "cos" not in seen
+
+
+def test_redispatch_skips_one_handler_and_shows_what_the_function_calls():
+    seen = []
+
+    class Seeing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+    class SeeingMode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with self:
+                return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+    def scaled(a, b):
+        if torch.overrides.has_torch_function((a, b)):
+            return torch.overrides.handle_torch_function(scaled, (a, b), a, b)
+        return a * b + 1
+
+    x, y = torch.tensor([3.0]), torch.tensor([4.0])
+    made = scaled(x.as_subclass(Seeing), y.as_subclass(Seeing))
+    assert seen == ["scaled", "mul"] and type(made) is torch.Tensor and made.tolist() == [13]
+    seen.clear()
+    with SeeingMode():
+        assert scaled(x, y).equal(made) is True
+    assert seen == ["scaled", "mul", "add", "equal"]
+
+
+def test_methods_that_ignore_overrides_are_listed():
+    ignored = torch.overrides.get_ignored_functions()
+    assert torch.Tensor.as_subclass in ignored and torch.Tensor.new_zeros in ignored and torch.Tensor.add not in ignored

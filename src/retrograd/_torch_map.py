@@ -663,6 +663,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_canonical_mask": "nn.functions.attention:canonical_mask",
         "_mha_shape_check": "nn.functions.attention:check_shapes",
         "_none_or_dtype": "nn.functions.attention:type_or_none",
+        "grad": "@nn.grad",
     },
     "optim.lbfgs": {
         "_cubic_interpolate": "_torch_private:cubic_interpolate",

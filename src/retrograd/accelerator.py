@@ -44,6 +44,24 @@ current_device_index = current_device_idx = current_stream = set_device_index = 
 synchronize = get_memory_info = get_device_capability = needs_accelerator
 
 
+class device_index:
+    """A scope in which an accelerator of this number is the current one; None changes nothing.
+
+    >>> with device_index(None):
+    ...     pass
+    """
+
+    def __init__(self, device: int | None, /) -> None:
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            needs_accelerator()
+
+    def __exit__(self, *args: object) -> None:
+        pass
+
+
 def empty_cache() -> None:
     """Give memory that is kept for later back.
 

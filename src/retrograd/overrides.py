@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -33,7 +34,7 @@ __all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFuncti
            "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
            "get_testing_overrides",
            "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
-           "resolve_name", "wrap_torch_function"]
+           "redispatch_function", "resolve_name", "wrap_torch_function"]
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -45,9 +46,40 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """
     if may_override is not None and type(relevant_args) is tuple and not may_override(relevant_args):
         return False
+    if tls.function_disabled == SKIPPED:            # this is the check that redispatch_function skips
+        tls.function_disabled = skipped.before
+        return False
     if tls.function_modes and tls.function_disabled < 2:
         return True
     return not tls.function_disabled and any([overrides_function(type(a)) for a in relevant_args])
+
+
+SKIPPED = 3                         # a state of tls.function_disabled: until the next check
+skipped = threading.local()
+
+
+def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function past the handler that calls this; handlers see the functions that it calls itself.
+
+    >>> import retrograd as torch
+    >>> class Counting(TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         with self:
+    ...             return redispatch_function(func, types, args, kwargs)
+    >>> x = torch.ones(1)
+    >>> with Counting():
+    ...     y = x.add(1)
+    add
+    >>> y
+    tensor([2.])
+    """
+    before = tls.function_disabled
+    skipped.before, tls.function_disabled = before, SKIPPED
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        tls.function_disabled = before
 
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
@@ -228,7 +260,8 @@ def get_ignored_functions() -> set[Any]:
     """
     load_all()
     torch = import_module(__package__)
-    return {getattr(torch, name) for name in IGNORED if hasattr(torch, name)}
+    return {getattr(torch, name) for name in IGNORED if hasattr(torch, name)} | {
+        getattr(Tensor, name) for name in IGNORED_METHODS if hasattr(Tensor, name)}
 
 
 IGNORED = frozenset("""
@@ -239,6 +272,15 @@ IGNORED = frozenset("""
     sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor tril_indices triu_indices zeros can_cast randint
     asarray from_dlpack get_default_dtype set_default_dtype is_grad_enabled set_grad_enabled
 """.split())
+IGNORED_METHODS = frozenset("""
+    __class__ __delattr__ __delitem__ __dir__ __getattribute__ __hash__ __init__ __init_subclass__ __iter__ __new__
+    __setattr__ __subclasshook__ __torch_dispatch__ __torch_function__ _addmm_activation _conj _conj_physical _fix_weakref
+    _is_all_true _is_any_true _is_zerotensor _make_subclass _make_wrapper_subclass _neg_view _to_sparse _to_sparse_bsc
+    _to_sparse_bsr _to_sparse_csc _to_sparse_csr _typed_storage _view_func as_subclass eig lstsq new new_empty
+    new_empty_strided new_full new_ones new_tensor new_zeros reinforce solve stride symeig to_padded_tensor to_sparse_bsc
+    to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten
+""".split())
+
 
 
 def get_testing_overrides() -> dict[Any, Any]:

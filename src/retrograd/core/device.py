@@ -26,8 +26,8 @@ class device:
             self.type: str = type.type
             self.index: int | None = type.index
             return
-        if isinstance(type, int):
-            type, index = "cuda", type
+        if isinstance(type, int):                # the index of an accelerator
+            raise RuntimeError("Cannot access accelerator device when none is available.")
         kind, _, number = type.partition(":")
         if kind not in KNOWN:
             raise RuntimeError(f"Expected one of {', '.join(KNOWN)} device type at start of device string: {type}")

@@ -20,13 +20,14 @@ from retrograd.library.custom import (
     triton_op,
     wrap_triton,
 )
+from retrograd.library.found import get_kernel
 from retrograd.library.infer import infer_schema
 from retrograd.library.registry import Library, device_keys, find_op, split_qualname
 from retrograd.library.registry import scoped_library as _scoped_library
 from retrograd.library.userop import UserOp, fallthrough_kernel
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema",
-           "opcheck",
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_kernel", "impl", "impl_abstract",
+           "infer_schema", "opcheck",
            "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
            "register_vmap", "triton_op", "wrap_triton"]
 

@@ -36,9 +36,10 @@ from retrograd.transforms.trees import broadcast_and_flatten, flatten, unflatten
 
 
 class Here(local):
-    """Whether this thread has asked for what is below autograd."""
+    """Whether this thread has asked for what is below autograd, and the op that it runs by its row in the table."""
 
     below: bool = False
+    in_table: Any = None
 
 
 here = Here()

@@ -90,7 +90,7 @@ class Library:
         self._undo.append(lambda: userop.remove(op))
         for key, kernel in PENDING.get(parsed.qualified_name, ()):
             op.kernels.setdefault(key, []).append(kernel)
-        return opname
+        return f"{namespace}::{opname}" if namespace else opname
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False,
              allow_override: bool = False) -> None:

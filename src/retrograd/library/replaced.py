@@ -72,7 +72,7 @@ def run(op: Any, args: Any, backend: bool) -> Any:
             if key in FALLBACKS and DispatchKey[key] in included.keys and DispatchKey[key] not in local_keys().excluded.keys:
                 return called(op, FALLBACKS[key][-1].function, args, key, op)
     stacks = KERNELS.get(op)
-    if stacks is None:
+    if stacks is None or op is here.in_table:
         return NotImplemented
     if not backend and (tls.below or tls.transforms or here.below) and not op.composite:
         return NotImplemented

@@ -29,6 +29,7 @@ def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
 
 def mm_reduced(sparse: Any, dense: Any, reduce: str) -> Any:
     """`mm` with another reduction over the entries of a row, of a matrix in CSR format."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "prod":

@@ -476,11 +476,25 @@ def array_of_capsule(exported: Any) -> Any:
             raise RuntimeError(INVALID_CAPSULE)
         exported = Exported(exported)
     try:
-        return np.from_dlpack(exported)
+        return writable(np.from_dlpack(exported))
     except ValueError:
         if isinstance(exported, Exported):
             raise RuntimeError(INVALID_CAPSULE) from None
         raise
+
+
+def writable(array: Any) -> Any:
+    """The same memory as an array that can be written to; NumPy protects that of capsules without a version."""
+    return array if array.flags.writeable else np.asarray(Borrowed(array))
+
+
+class Borrowed:
+    """Lends the memory of a protected array, which it keeps alive."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        lent = array.__array_interface__
+        self.__array_interface__ = {**lent, "data": (lent["data"][0], False)}
 
 
 INVALID_CAPSULE = ("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
