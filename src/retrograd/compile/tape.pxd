@@ -7,6 +7,7 @@ from retrograd.core.graph cimport Node
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches, Tape
 from retrograd.core.tensor cimport Tensor, new_tensor, wants_grad
+from retrograd.core.thread_flags cimport thread_state
 
 cdef Switches switches
 cdef int PENDING
@@ -30,7 +31,6 @@ cpdef resolve(Tensor t)
 cdef class Recording(Tape):
     cdef public object owner, find_facts, finish, unknown, node, lock
     cdef public dict facts, places, state
-    cdef public unsigned long ident
     cdef public long long epoch
     cdef public bint grad, shared, open
     cdef public Spot spot

@@ -11,7 +11,6 @@ those that will be written: any access, in any thread, runs the deferred ops fir
 """
 from __future__ import annotations
 
-from _thread import get_ident
 from itertools import count
 from sys import getrefcount
 from threading import RLock
@@ -25,7 +24,7 @@ from retrograd.compile.waiting import Event, is_number, layout_of, layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.graph import Node
 from retrograd.core.opdef import OpDef
-from retrograd.core.state import Tape, switches, tls
+from retrograd.core.state import Tape, switches, thread_state
 from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
 
 PENDING = FLAG_PENDING
@@ -97,8 +96,7 @@ class Recording(Tape):
         self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
         self.find_facts: Any = find_facts
         self.finish: Any = finish                 # runs the deferred ops; returns those whose results were not wanted
-        self.ident: int = get_ident()
-        self.state: dict[str, Any] = tls.__dict__      # this thread's switches
+        self.state: dict[str, Any] = thread_state()    # this thread's switches
         self.grad: bool = False
         self.unknown: Any = None                  # the layout to learn from the op that runs now
         self.reset()
@@ -148,7 +146,7 @@ class Recording(Tape):
 
     def call_locked(self, op: OpDef, args: Any, whole: bool) -> Any:
         """`call` while there are other threads."""
-        if get_ident() != self.ident:
+        if thread_state() is not self.state:
             return None
         with self.lock:
             return self.search(op, args, whole) if self.is_on() else None
@@ -156,7 +154,7 @@ class Recording(Tape):
     def is_on(self) -> bool:
         """Whether ops of this thread may be deferred now: only this scope's mode is on."""
         self.unknown = None
-        if get_ident() != self.ident or switches.function_modes or not self.open:
+        if thread_state() is not self.state or switches.function_modes or not self.open:
             return False
         flags = self.state["run_flags"]
         if flags >> 1 != 1 or self.state["below"]:
