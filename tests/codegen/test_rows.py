@@ -306,6 +306,9 @@ IMAGES: Any = {
     "avg_pool2d": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
     "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 1)),
     "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, (2, 4)),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bicubic": lambda x: F.interpolate(x, (4, 7), mode="bicubic", align_corners=True),
+    "nearest": lambda x: F.interpolate(x, (5, 30)),
     "batch_norm": lambda x: F.batch_norm(x, None, None, x[0, :, 0, 0], x[0, :, 1, 1], True),
     "batch_norm of kept statistics": lambda x: F.batch_norm(x, x[0, :, 0, 0].detach(), x[0, :, 1, 1].detach() ** 2),
 }

@@ -19,6 +19,7 @@ from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import following, packed, through_matrices
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes
+from retrograd.ops.shared.images import innermost_channels
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 
@@ -131,15 +132,16 @@ def mixed(array: Any, plans: Any, sizes: Any) -> Any:
     if native is None or array.dtype.char not in "fd" or not array.size:
         return None
     rank = len(sizes)
-    array = contiguous(array)
     grows = math.prod(sizes) >= math.prod(array.shape[-rank:])
+    last = rank == 2 and innermost_channels(array)
+    array = array.transpose(0, 2, 3, 1) if last else contiguous(array)
     for d in reversed(range(rank)) if grows else range(rank):
-        axis = array.ndim - rank + d
+        axis = array.ndim - rank + d - last
         made = np.empty((*array.shape[:axis], sizes[d], *array.shape[axis + 1:]), array.dtype)
         if native.mix(array, made, *plans[d], axis) is None:
             return None
         array = made
-    return array
+    return array.transpose(0, 3, 1, 2) if last else array
 
 
 def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
@@ -207,7 +209,7 @@ def rows(name: str, rank: int, corners: bool, mixture: Any, node: str, checks: t
         if native is not None and type(self) is np.ndarray:
             made = mixed(self, [forth for forth, _ in each(plan, self.shape[-rank:], sizes, rest, self.dtype)], sizes)
             if made is not None:
-                return following(made, self, rank)
+                return made if innermost_channels(made) else following(made, self, rank)
         return following(through_matrices(xp, self, each(as_matrix, self.shape[-rank:], sizes, rest, self.dtype)), self, rank)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
@@ -220,7 +222,7 @@ def rows(name: str, rank: int, corners: bool, mixture: Any, node: str, checks: t
             made = mixed(grad_output, [back for _, back in each(plan, input_size[-rank:], sizes, rest, grad_output.dtype)],
                          input_size[-rank:])
             if made is not None:
-                return following(made, grad_output, rank)
+                return made if innermost_channels(made) else following(made, grad_output, rank)
         made = each(as_matrix, input_size[-rank:], sizes, rest, grad_output.dtype)
         return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output, rank)
 
