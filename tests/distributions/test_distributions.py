@@ -269,3 +269,10 @@ def test_samples_leave_the_generator_where_pytorch_leaves_it() -> None:
     after_gamma = torch.rand(1).item()
     torch.binomial(torch.tensor([3.0, 50.0]), torch.tensor([0.4, 0.6]))
     assert [round(after_gamma, 6), round(torch.rand(1).item(), 6)] == [0.175605, 0.599699]
+
+
+def test_divergence_of_a_uniform_that_starts_at_zero_is_finite() -> None:
+    uniform = torch.distributions.Uniform(torch.tensor([0.0, 0.0]), torch.tensor([2.0, 1.0]))
+    gamma, beta = torch.distributions.Gamma(2.0, 3.0), torch.distributions.Beta(2.0, 3.0)
+    assert torch.distributions.kl_divergence(uniform, gamma).tolist() == pytest.approx([0.4165, 0.3028], abs=1e-4)
+    assert torch.distributions.kl_divergence(uniform, beta)[1].item() == pytest.approx(0.5151, abs=1e-4)

@@ -140,3 +140,15 @@ def test_layer_norm_over_no_elements_has_mean_zero() -> None:
 def test_losses_broadcast_before_they_look_at_the_reduction() -> None:
     with pytest.raises(RuntimeError, match="must match the size of tensor b"), pytest.warns(UserWarning, match="target size"):
         torch.nn.functional.mse_loss(torch.ones(4), torch.ones(2, 3), reduction="what")
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_reads_the_gradient_of_one_example_by_its_strides(training: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 3, 2, 2, requires_grad=True)
+    layer = torch.nn.BatchNorm2d(3).train(training)
+    grad = torch.randn(1, 4, 3).transpose(1, 2).unflatten(2, (2, 2))
+    assert not grad.is_contiguous()
+    for one, other in zip(torch.autograd.grad(layer(x), [x, *layer.parameters()], grad),
+                          torch.autograd.grad(layer(x), [x, *layer.parameters()], grad.contiguous()), strict=True):
+        torch.testing.assert_close(one, other)

@@ -105,7 +105,7 @@ def _inf_where(value: Any, condition: Any) -> Any:
 
 
 def _x_log_x(x: Any) -> Any:
-    return x * x.log()
+    return torch.special.xlogy(x, x)        # zero at zero
 
 
 # ---- two of the same family
