@@ -253,8 +253,8 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_C._functions": {
         "AccumulateGrad": "core.graph:AccumulateGrad",
-        "DelayedError": "autograd.function:DelayedError",
-        "UndefinedGrad": "autograd.function:UndefinedGrad",
+        "DelayedError": "autograd.stopping:DelayedError",
+        "UndefinedGrad": "autograd.stopping:UndefinedGrad",
     },
     "_C._nn": {
         "thnn_conv2d": "_direct_convolutions:thnn_conv2d",

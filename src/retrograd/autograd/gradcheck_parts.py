@@ -7,7 +7,6 @@ from typing import Any
 
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
-from retrograd.autograd.function import UndefinedGrad
 from retrograd.autograd.jacobians import (
     Function,
     GradcheckError,
@@ -26,6 +25,7 @@ from retrograd.autograd.jacobians import (
     tensors_in,
     zeros_like,
 )
+from retrograd.autograd.stopping import UndefinedGrad
 from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late

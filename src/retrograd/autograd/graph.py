@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
-from retrograd.autograd import function
 from retrograd.autograd.backward import GradientEdge, get_gradient_edge
 from retrograd.autograd.engine import current_graph_task_id, will_engine_execute_node
 from retrograd.autograd.mutation import allow_mutation_on_saved_tensors
+from retrograd.autograd.stopping import DelayedError, UndefinedGrad
 from retrograd.core import graph
 from retrograd.core.graph import RemovableHandle
 from retrograd.core.origin import here, note_write
@@ -37,7 +37,7 @@ class Node(ABC):
     def __subclasshook__(cls, other: type) -> bool:
         if cls is not Node:
             return NotImplemented
-        return other is Node or issubclass(other, (graph.Node, function.DelayedError, function.UndefinedGrad))
+        return other is Node or issubclass(other, (graph.Node, DelayedError, UndefinedGrad))
 
     @abstractmethod
     def name(self) -> str:
