@@ -17,6 +17,8 @@ from retrograd.ops import late
 
 def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
     """A dimension counted from the front, or PyTorch's IndexError."""
+    if 0 <= dim < ndim:
+        return dim
     size = max(ndim, 1) if scalar_ok else ndim
     if not size:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -27,6 +29,8 @@ def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
 
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dimensions, each counted from the front and given only once."""
+    if len(dims) == 1:
+        return (wrap_dim(dims[0], ndim),)
     wrapped = tuple([wrap_dim(d, ndim) for d in dims])
     if len(set(wrapped)) != len(wrapped):
         repeated = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
