@@ -125,7 +125,7 @@ def sample(work: Work, repeats: int) -> int:
         start = thread_time_ns()
         run(prepared)
         total += thread_time_ns() - start
-        del prepared            # freeing the graph is nobody's backward pass
+        del prepared            # freeing the graph is no part of the backward pass
     return total
 
 

@@ -55,7 +55,7 @@ def test_an_op_made_of_others_loads_their_tables() -> None:
     assert output("import retrograd as torch; print(torch.diag(torch.ones(2, 2)).tolist())") == "[1.0, 1.0]"
 
 
-def test_a_name_is_one_object_whoever_asks_first() -> None:
+def test_a_name_is_one_object_whichever_access_is_first() -> None:
     assert output("""
 import retrograd as torch
 from retrograd.core.tensor import FUNCTIONS_BY_NAME

@@ -1,4 +1,4 @@
-"""torch.accelerator: whatever computes beside the cpu, which here is nothing."""
+"""torch.accelerator: devices other than the CPU, of which there are none."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Gradients on their way into `.grad`: taken over where nobody else sees them, copied into layout, added in place."""
+"""Gradients on their way into `.grad`: taken over where there are no other references, copied into layout, added in place."""
 from __future__ import annotations
 
 import warnings
@@ -30,7 +30,7 @@ def give(x: Any, made: Any) -> None:
 
 
 # ---- the first gradient
-def test_a_gradient_that_nobody_else_has_is_taken_over() -> None:
+def test_gradient_without_other_references_is_taken_over() -> None:
     x = torch.zeros(3, requires_grad=True)
     places: list[int] = []
 

@@ -461,7 +461,7 @@ def test_first_nan_is_found_and_can_be_mended() -> None:
     assert steps.continue_(until="nonfinite") is None and x.grad.tolist() == [0.0, 0.0]
 
 
-def test_inf_that_nobody_made_is_found_where_it_arrives() -> None:
+def test_inf_from_outside_is_found_where_it_arrives() -> None:
     x = torch.ones(1, requires_grad=True)
     found = debug.step(x * 2, torch.full((1,), float("inf"))).continue_(until="nonfinite")
     assert found is not None and found.index == 0 and not found.ran

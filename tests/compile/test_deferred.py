@@ -1,4 +1,4 @@
-"""Deferred ops: what waits, what ends the wait, and that nobody can tell but by the time it takes."""
+"""Deferred ops: what waits, what ends the wait, and that only the time tells the difference."""
 from __future__ import annotations
 
 import copy
@@ -243,7 +243,7 @@ def test_layouts_are_those_of_eager() -> None:
         assert got.stride() == expected.stride() and torch.equal(got, expected)
 
 
-def test_values_that_nobody_holds_are_not_stored() -> None:
+def test_values_without_references_are_not_stored() -> None:
     torch.compiler.reset()
     x = torch.ones(4)
     repeated(lambda: x * 2 + 1 - x)

@@ -85,7 +85,7 @@ def test_input_may_be_written_to_if_no_node_has_saved_it() -> None:
             assert a.grad is not None
 
 
-def test_values_that_nobody_wants_forbid_no_writes() -> None:
+def test_values_that_are_not_needed_forbid_no_writes() -> None:
     def function(a: Any, b: Any) -> Any:
         mean = a.mean()
         unused = mean / (a * a + 1.5)

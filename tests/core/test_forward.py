@@ -1,4 +1,4 @@
-"""Forward mode below its public functions: tangents of in-place ops, of views, of ops that nobody has used yet."""
+"""Forward mode below its public functions: tangents of in-place ops, of views, of ops that are used for the first time."""
 from __future__ import annotations
 
 from typing import Any

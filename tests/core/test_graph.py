@@ -1,4 +1,4 @@
-"""Leaves and their accumulators: who owns whom, before and after somebody has seen them."""
+"""Leaves and their accumulators: which keeps which alive, before and after Python code has seen them."""
 from __future__ import annotations
 
 import gc

@@ -1,4 +1,4 @@
-"""Dispatch modes: the stack of them, how calls are shown to a handler, and the scopes in which nobody sees anything."""
+"""Dispatch modes: the stack of them, how calls are shown to a handler, and the scopes in which all are off."""
 from __future__ import annotations
 
 import threading
@@ -276,7 +276,7 @@ def test_a_mode_comes_before_a_subclass() -> None:
     assert Wrapped.log == ["Wrapped aten.add.Tensor"]
 
 
-def test_nobody_who_answers_is_an_error() -> None:
+def test_call_without_a_handler_that_answers_is_an_error() -> None:
     class Silent(Wrapped):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

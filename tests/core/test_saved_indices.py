@@ -40,7 +40,7 @@ def test_a_write_to_saved_pivots_is_refused() -> None:
         lu.sum().backward()
 
 
-def test_indices_that_nobody_writes_to_give_gradients() -> None:
+def test_indices_that_are_not_modified_give_gradients() -> None:
     x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
     values, indices = x.sort()
     values[0].backward()

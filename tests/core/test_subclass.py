@@ -201,7 +201,7 @@ def test_a_mode_that_says_nothing_leaves_it_to_the_subclass() -> None:
         assert torch.sin(x) == "mine"
 
 
-def test_a_mode_that_says_nothing_and_nobody_else_is_an_error() -> None:
+def test_a_mode_that_declines_with_no_other_handler_is_an_error() -> None:
     x, plain = torch.ones(2).as_subclass(Named), torch.ones(2)
     for t in (x, plain):                  # the class asks the mode again
         with Silent(), pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.sin'; all __torch_function__ "

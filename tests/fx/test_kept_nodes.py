@@ -1,4 +1,4 @@
-"""Graphs of make_fx hold every op that ran, also those whose results nobody uses."""
+"""Graphs of make_fx hold every op that ran, also those whose results are not used."""
 from __future__ import annotations
 
 from typing import Any

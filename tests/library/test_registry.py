@@ -48,7 +48,7 @@ def test_library_takes_back_what_it_registered() -> None:
         _ = torch.ops.t_undo.f
 
 
-def test_library_that_nobody_holds_is_taken_back() -> None:
+def test_library_without_references_is_removed() -> None:
     lib = Library("t_held", "DEF")
     lib.define("f(Tensor x) -> Tensor")
     del lib

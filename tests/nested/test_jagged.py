@@ -176,7 +176,7 @@ def test_layer_norm_and_attention() -> None:
         assert torch.allclose(part, F.scaled_dot_product_attention(source, source, source))
 
 
-def test_lengths_are_known_where_somebody_said_or_asked() -> None:
+def test_lengths_are_known_after_they_were_given_or_read() -> None:
     values, offsets = torch.arange(12.0).view(6, 2), torch.tensor([0, 2, 6])
     nt = torch.nested.nested_tensor_from_jagged(values, offsets)
     assert nt._max_seqlen_tensor is None and nt._maybe_min_seqlen is None and nt._metadata_cache == {}

@@ -72,7 +72,7 @@ def comparable(case: Any) -> bool:
     return case.op.name not in cases.UNDEFINED
 
 
-# Transforms over several dimensions are computed at once where nobody watches, and one by one in the layers: other rounding.
+# Transforms over several dimensions are computed at once without modes, and one by one in the layers: other rounding.
 AT_ONCE = {"fft_fft2", "fft_fftn", "fft_ifft2", "fft_ifftn"}
 # Pooling that records nothing has a kernel of its own; in the layers its result is a view of that in two dimensions.
 ONE_KERNEL = {"avg_pool1d", "max_pool1d", "max_pool1d_with_indices"}

@@ -39,7 +39,7 @@ def test_a_lone_gradient_is_stolen_and_promises_no_order() -> None:
     assert x.grad._values().data_ptr() == seen[0] and not x.grad.is_coalesced()
 
 
-def test_a_gradient_that_somebody_holds_is_copied() -> None:
+def test_gradient_with_other_references_is_copied() -> None:
     x, held = torch.zeros(2, 2, requires_grad=True), torch.eye(2).to_sparse()
     send(x, lambda: held)
     assert x.grad._values().data_ptr() != held._values().data_ptr() and x.grad.is_coalesced()

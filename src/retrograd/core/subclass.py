@@ -47,7 +47,7 @@ def through_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     """Call a public function through the modes and arguments that override it; `types` are passed to modes."""
     result = ask(function, args, kwargs, types)
     if result is NotImplemented:
-        raise nobody_handles(function, args, kwargs)
+        raise no_handler(function, args, kwargs)
     return result
 
 
@@ -63,7 +63,7 @@ IN_PYTHON = {
 }
 
 
-def nobody_handles(function: Any, args: Any, kwargs: Any) -> TypeError:
+def no_handler(function: Any, args: Any, kwargs: Any) -> TypeError:
     """The error about a call whose handlers all return NotImplemented."""
     name = resolve_name(function)
     home, _, last = name.rpartition(".")
@@ -91,7 +91,7 @@ def through_operator(op: OpDef, args: Sequence[Any]) -> Any:
     result = ask(function, tuple(args), {})
     if result is NotImplemented:
         if len(args) == 1:
-            raise nobody_handles(function, args, {})
+            raise no_handler(function, args, {})
         return declined({"div": "truediv", "mm": "matmul"}.get(op.name, op.name), *args)
     return result
 

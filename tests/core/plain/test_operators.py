@@ -316,7 +316,7 @@ def test_saved_inputs_are_the_tensors_themselves() -> None:
     assert (p * a).grad_fn._saved_self is p
 
 
-# ---- when somebody watches
+# ---- with modes and profilers
 def test_no_grad_records_nothing() -> None:
     a = leaf((2, 2))
     with torch.no_grad():

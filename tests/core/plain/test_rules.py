@@ -1,4 +1,4 @@
-"""A backward pass that nobody records or watches gives what one that is recorded gives, by whichever way nodes run."""
+"""A backward pass without recording or modes gives what a recorded one gives, however its nodes run."""
 from __future__ import annotations
 
 import math
