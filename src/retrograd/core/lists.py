@@ -114,25 +114,24 @@ def map_each(op: OpDef, columns: Sequence[Any], tail: tuple[Any, ...]) -> list[A
     records = not switches.any_mode or grad_enabled()
     results = []
     for i in range(len(columns[0])):
-        if native is not None:
-            arrays = []
-            for column in columns:
-                value = column[i]
-                if isinstance(value, Tensor):
-                    t = value
-                    if t._flags or records and (t._requires or t._view is not None) or (
-                            t.array.dtype is not FLOAT32 and t.array.dtype is not FLOAT64):
-                        break
-                    arrays.append(t.array)
-                elif type(value) is float or type(value) is int:
-                    arrays.append(value)
-                else:
+        arrays = []
+        for column in columns:
+            value = column[i]
+            if isinstance(value, Tensor):
+                t = value
+                if t._flags or records and (t._requires or t._view is not None) or (
+                        t.array.dtype is not FLOAT32 and t.array.dtype is not FLOAT64):
                     break
+                arrays.append(t.array)
+            elif type(value) is float or type(value) is int:
+                arrays.append(value)
             else:
-                made = native(*arrays, *tail)
-                if made is not None:
-                    results.append(new_tensor(made))
-                    continue
+                break
+        else:
+            made = native(*arrays, *tail)
+            if made is not None:
+                results.append(new_tensor(made))
+                continue
         results.append(call(op, [*[column[i] for column in columns], *tail]))
     return results
 
