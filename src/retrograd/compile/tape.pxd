@@ -5,6 +5,7 @@ from retrograd.compile.waiting cimport Choice, Event, Layout, is_number, layout_
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node
 from retrograd.core.opdef cimport OpDef
+from retrograd.core.probe cimport references
 from retrograd.core.state cimport Switches, Tape
 from retrograd.core.tensor cimport Tensor, new_tensor, wants_grad
 from retrograd.core.thread_flags cimport thread_state
@@ -68,4 +69,3 @@ cdef class Recording(Tape):
     cpdef Cell new_cell(self, Py_ssize_t slot)
 
 cpdef bint is_held(list cells, list arrays, Py_ssize_t slot) except -1
-cpdef Py_ssize_t holders(list items, Py_ssize_t i) except -1

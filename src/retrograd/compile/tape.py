@@ -12,7 +12,6 @@ those that will be written: any access, in any thread, runs the deferred ops fir
 from __future__ import annotations
 
 from itertools import count
-from sys import getrefcount
 from threading import RLock
 from typing import Any
 
@@ -23,6 +22,7 @@ from retrograd.compile.trie import Spot, Step
 from retrograd.compile.waiting import Event, is_number, layout_of, layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.graph import Node
+from retrograd.core.kernels import references
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import Tape, switches, thread_state
 from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
@@ -416,7 +416,7 @@ class Recording(Tape):
         """Whether at most one of the result tensors is still referenced."""
         found = 0
         for slot in range(len(self.cells) - 1, -1, -1):
-            if self.cells[slot] is not None and holders(self.cells, slot) > UNHELD:
+            if self.cells[slot] is not None and references(self.cells, slot) > UNHELD:
                 found += 1
                 if found > 1:
                     return False
@@ -453,13 +453,9 @@ def is_readable(array: Any) -> bool:
 
 def is_held(cells: list[Any], arrays: list[Any], slot: int) -> bool:
     """Whether the tensor or array of a result is referenced outside of the tape."""
-    return cells[slot] is not None and (holders(cells, slot) > UNHELD or holders(arrays, slot) > UNHELD)
+    return cells[slot] is not None and (references(cells, slot) > UNHELD or references(arrays, slot) > UNHELD)
 
 
-def holders(items: list[Any], i: int) -> int:
-    return int(getrefcount(items[i]))
-
-
-UNHELD = holders([object()], 0)
+UNHELD = references([object()], 0)
 assert UNHELD <= 3
 ndarray = np.ndarray

@@ -5,3 +5,4 @@ cpdef object spread(object function, list values)
 cpdef object pooled(type cls)
 cpdef object new_instance(type cls)
 cpdef bint has_shape(Array array, object shape) except -1
+cpdef Py_ssize_t references(list items, Py_ssize_t i) except -1

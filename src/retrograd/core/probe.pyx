@@ -89,6 +89,7 @@ cdef extern from *:
         return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, nothing, NULL);
     }
     """
+    Py_ssize_t Py_REFCNT(PyObject *)
     void use_pool(object cls)
     object make_instance(object cls, object nothing)
     object call_list(object function, object values)
@@ -196,6 +197,12 @@ cdef class Direct:
 
     def __repr__(self):
         return f"<kernel {self.place}>"
+
+
+cpdef Py_ssize_t references(list items, Py_ssize_t i) except -1:
+    """The number of references to an item of a list; comparable with each other only."""
+    item = items[i]
+    return Py_REFCNT(<PyObject *>item)
 
 
 cdef object of_none(array):
