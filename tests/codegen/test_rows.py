@@ -357,3 +357,15 @@ def test_short_runs_of_any_layout_are_combined_as_numpy_does(dtype: Any) -> None
         copied.add_(layouts[4]) if dtype != torch.bool else copied.logical_or_(layouts[4])
         total = whole.double().numpy() + layouts[4].double().numpy()
         assert np.array_equal(copied.double().numpy(), np.minimum(total, 1) if dtype == torch.bool else total)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_next_numbers_are_those_of_numpy(dtype: Any) -> None:
+    info = np.finfo(dtype)
+    ends = [0.0, 1, 2, 0.5, np.inf, info.tiny, info.smallest_subnormal, info.max]
+    x, y = (grid.ravel() for grid in np.meshgrid(*[np.array([*ends, *[-e for e in ends], np.nan], dtype)] * 2))
+    with np.errstate(all="ignore"):
+        wanted = np.nextafter(x, y)
+    made = torch.nextafter(torch.from_numpy(x.copy()), torch.from_numpy(y.copy())).numpy()
+    assert np.array_equal(made, wanted, equal_nan=True)
+    assert np.array_equal(np.signbit(made)[wanted == 0], np.signbit(wanted)[wanted == 0])

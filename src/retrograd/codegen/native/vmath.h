@@ -361,8 +361,18 @@ static inline double fmod_d_exact(double x, double y) { return __builtin_fmod(x,
 static inline double fmod_d(double x, double y) { return __builtin_fmod(x, y); }
 static inline float lgamma_f(float x) { return __builtin_lgammaf(x); }
 static inline double lgamma_d(double x) { return __builtin_lgamma(x); }
-static inline float nextafter_f(float x, float y) { return __builtin_nextafterf(x, y); }
-static inline double nextafter_d(double x, double y) { return __builtin_nextafter(x, y); }
+static inline float nextafter_f(float x, float y) {
+  const int step = (x < y) == (x > 0) ? 1 : -1;
+  const float beside = unbits_f(bits_f(x) + step), from_zero = unbits_f((bits_f(y) & (int)0x80000000) | 1);
+  const float there = x == 0 ? from_zero : beside, near = x == y ? y : there;
+  return (x != x) | (y != y) ? x + y : near;
+}
+static inline double nextafter_d(double x, double y) {
+  const int64_t step = (x < y) == (x > 0) ? 1 : -1;
+  const double beside = unbits_d(bits_d(x) + step), from_zero = unbits_d((bits_d(y) & INT64_MIN) | 1);
+  const double there = x == 0 ? from_zero : beside, near = x == y ? y : there;
+  return (x != x) | (y != y) ? x + y : near;
+}
 /* integers: what they share with the floats by name */
 static inline int64_t abs_l(int64_t x) { return x < 0 ? (int64_t)(0 - (uint64_t)x) : x; }
 static inline int64_t maximum_l(int64_t a, int64_t b) { return a < b ? b : a; }
