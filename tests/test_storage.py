@@ -1,6 +1,7 @@
 """Storages as users see them: resized with their tensors, and files in memory."""
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,23 @@ def test_storages_of_meta_tensors_have_a_size_and_no_values() -> None:
     assert storage.fill_(1) is storage and storage.resize_(20).nbytes() == 20
     typed = torch.TypedStorage(3, dtype=torch.float32, device="meta")
     assert typed.device.type == "meta" and typed.int().dtype == torch.int32 and len(typed.int()) == 3
+
+
+def test_deprecation_of_typed_storages_warns_once_or_always():
+    from retrograd import storage
+
+    def count() -> int:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.ones(1).storage()
+            torch.ones(1).storage()
+        return len(caught)
+
+    storage._reset_warn_typed_storage_removal()
+    assert not storage._get_always_warn_typed_storage_removal() and [count(), count()] == [1, 0]
+    storage._set_always_warn_typed_storage_removal(True)
+    try:
+        assert count() == 2
+    finally:
+        storage._set_always_warn_typed_storage_removal(False)
+    assert count() == 0

@@ -445,6 +445,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "getArtifactLogger": "compile.state:get_artifact_logger",
         "set_logs": "compiler:set_logs",
     },
+    "_logging.scribe": {
+        "open_source_signpost": "_torch_private:log_api_usage_once",
+    },
     "_ops": {
         "DispatchKey": "core.dispatch_keys:DispatchKey",
         "HigherOrderOperator": "library.higher_order:HigherOrderOperator",

@@ -38,8 +38,8 @@ def get_tracing_state() -> None:
     return None
 
 
-def log_api_usage_once(*args: Any) -> None:
-    """No-op: API usage is not counted."""
+def log_api_usage_once(*args: Any, **kwargs: Any) -> None:
+    """No-op: API usage is not counted, and no event is reported."""
 
 
 def get_accelerator() -> Any:

@@ -287,14 +287,36 @@ EXTRA_FUNCTIONS.update(STORAGE_TYPES, TypedStorage=TypedStorage, UntypedStorage=
 @expose(name="storage", plain=False)
 def tensor_storage(self: Tensor) -> TypedStorage:
     """The memory of a tensor as elements of its dtype; `untyped_storage` is what remains of storages."""
-    if not Warned.deprecated:
-        Warned.deprecated = True
-        warnings.warn(DEPRECATED, UserWarning, stacklevel=3)
+    _warn_typed_storage_removal(stacklevel=3)
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
+    """Warn that typed storages are deprecated: once, or always where that is set."""
+    if Warned.always or not Warned.deprecated:
+        Warned.deprecated = True
+        warnings.warn(DEPRECATED, UserWarning, stacklevel=stacklevel + 1)
+
+
+def _reset_warn_typed_storage_removal() -> None:
+    """Warn again at the next use."""
+    Warned.deprecated = False
+
+
+def _get_always_warn_typed_storage_removal() -> bool:
+    return Warned.always
+
+
+def _set_always_warn_typed_storage_removal(always_warn: bool) -> None:
+    """Choose whether every use of a tensor's typed storage warns, not the first alone."""
+    if not isinstance(always_warn, bool):
+        raise AssertionError(f"always_warn must be bool, got {type(always_warn).__name__}")
+    Warned.always = always_warn
 
 
 class Warned:
     deprecated = False
+    always = False
 
 
 @expose(plain=False)
