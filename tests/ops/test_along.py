@@ -178,11 +178,14 @@ def test_selection_takes_the_steps_of_the_reference(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f", "d", "q", "i", "h"])
 def test_searching_finds_where_to_insert(dtype: str) -> None:
     bounds, x = np.sort(numbers(dtype, (2, 7))), numbers(dtype, (2, 5), 1)
+    def place(row: Any, value: Any, right: bool) -> int:
+        """The first that is not less (or greater), so that NaN, which is neither, is passed as in PyTorch."""
+        return next((i for i, bound in enumerate(row) if (bound > value if right else bound >= value)), len(row))
+
     for right in (False, True):
-        side: Any = "right" if right else "left"
-        same(along.search_rows(bounds[0], x, right), np.searchsorted(bounds[0], x, side))
-        each = [np.searchsorted(b, r, side) for b, r in zip(bounds, x, strict=True)]
-        same(along.search_rows(bounds, x, right), np.stack(each))
+        same(along.search_rows(bounds[0], x, right), np.array([[place(bounds[0], v, right) for v in r] for r in x]))
+        each = [[place(b, v, right) for v in r] for b, r in zip(bounds, x, strict=True)]
+        same(along.search_rows(bounds, x, right), np.array(each))
         assert along.search_rows(bounds[0][:0], x, right).tolist() == [[0] * 5] * 2
 
 

@@ -86,7 +86,8 @@ cdef extern from *:
         t->tp_dealloc = deallocate_node;
     }
     static PyObject *make_instance(PyObject *cls, PyObject *nothing) {
-        return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, nothing, NULL);
+        PyTypeObject *t = (PyTypeObject *)cls;
+        return t->tp_new ? t->tp_new(t, nothing, NULL) : PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", t->tp_name);
     }
     """
     Py_ssize_t Py_REFCNT(PyObject *)
@@ -121,12 +122,16 @@ cdef tuple NOTHING = ()
 
 cpdef object pooled(type cls):
     """The class of a kind of node, a subclass without fields of its own, set up to reuse the memory of its instances."""
-    use_pool(cls)
+    base = cls.__base__
+    if base is not None and base.__module__ == "retrograd.core.record" and base.__name__ == "OpNode":
+        use_pool(cls)
     return cls
 
 
 cpdef object new_instance(type cls):
     """A new node with all fields None or 0."""
+    if cls is None:
+        raise TypeError("expected a class of nodes, not None")
     return make_instance(cls, NOTHING)
 
 
