@@ -350,3 +350,14 @@ def test_writing_to_a_view_after_one_of_the_two_got_other_data() -> None:
         view.sum().backward()
         assert weight.grad.tolist() == torch.ones(4, 3).tolist()
         assert view.tolist() == torch.full((3, 4), 2.0 if swap_base else 1.0).tolist()
+
+
+def test_views_of_pairs_are_replayed_after_a_write() -> None:
+    x = torch.ones(2, 2, requires_grad=True) * 1
+    y = torch.view_as_real(torch.view_as_complex(x))
+    x.mul_(2)
+    assert y.grad_fn.name() == "ViewAsRealBackward0"
+    z = torch.ones(2, requires_grad=True) * 1j
+    twice = z.conj().conj()
+    z.mul_(2)
+    assert twice.grad_fn.name() == "ConjBackward0" and not twice.is_conj()

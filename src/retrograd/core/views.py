@@ -117,13 +117,22 @@ def refresh(t: Tensor) -> None:
 
 def regenerate(t: Tensor, base: Tensor) -> Node:
     """A node that leads from view `t` to the current history of its base."""
-    if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
+    if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags or reinterprets(t._view):
         was = set_grad_enabled(True)
         try:
             return (replay if tls.view_replay else replay_strided)(t._view, base)._node
         finally:
             set_grad_enabled(was)
     return replayer.as_strided_node(t, base)
+
+
+def reinterprets(view: Any) -> bool:
+    """Whether a step of the recipe is more than strides: pairs as complex numbers, conjugation, negation."""
+    while view is not None:
+        if view.op.flips or "pairs" in view.op.traits:
+            return True
+        view = view.parent
+    return False
 
 
 class Replayer:

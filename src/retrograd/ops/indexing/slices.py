@@ -5,13 +5,14 @@ from typing import Any
 
 from retrograd.core import copying, lean
 from retrograd.core.kernels import is_shared
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, number_array
 from retrograd.ops.indexing.scatter import (
     Along,
     along_vector,
     at_least_1d,
+    batch_all,
     check_within,
     copy_of,
     legacy,
@@ -63,12 +64,30 @@ def index_select_backward(grad: Any, self_sym_sizes: Any, dim: int, index: Any) 
     return zero_on(grad, self_sym_sizes).index_add(dim, index, grad)
 
 
+def batched_index_select(op: OpDef, args: Any, dims: Any, size: int) -> Any:
+    """The batching rule: `gather`, as in PyTorch, which takes an index for each example."""
+    self, dim, index = args
+    rank = self.ndim - (dims[0] is not None)
+    if index.ndim - (dims[2] is not None) != 1:
+        return along_vector(op, args, dims, size)
+    dim = wrap_dim(dim, max(rank, 1)) + 1
+    self, _, index = batch_all(args, dims, size)
+    if not rank:
+        made = late.gather(self.unsqueeze(1), 1, index)
+        return made.squeeze(1) if made.shape[1] == 1 else made, 0
+    shape = [1] * self.ndim
+    shape[0], shape[dim] = index.shape
+    wanted = list(self.shape)
+    wanted[dim] = shape[dim]
+    return late.gather(self, dim, index.reshape(shape).expand(wanted)), 0
+
+
 index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
-    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, traits=("out_apart", "chalf"), pattern="moves",
-    masked="passthrough",
+    vjp=dict(self=index_select_backward), jvp="linear", batch=batched_index_select, traits=("out_apart", "chalf"),
+    pattern="moves", masked="passthrough",
 )
 
 
