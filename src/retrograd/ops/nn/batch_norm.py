@@ -149,9 +149,9 @@ def batch_view(input: Any, training: bool) -> View:
 def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, *rest: Any) -> None:
     if input.numel() == 0:
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
-    check_mixed_dtypes(input, weight, bias, running_mean, running_var)
     if input.array.dtype.kind not in "fV":
         raise unsupported("batch_norm", input.array.dtype)
+    check_mixed_dtypes(input, weight, bias, running_mean, running_var)
 
 
 def check_mixed_dtypes(input: Any, *parameters: Any) -> None:
