@@ -161,3 +161,15 @@ from retrograd import *
 names = set(dir())
 print({"tensor", "float32", "no_grad", "sin", "pi"} <= names, *names & {"nn", "core", "channels_last", "BY_NAME", "methods"})
 """) == "True"
+
+
+def test_routines_are_found_without_the_whole_of_scipy_linalg() -> None:
+    assert output("""
+import sys
+import retrograd as torch
+m = torch.ones(40, 40) + torch.eye(40)
+inverse = torch.linalg.inv(m)
+print("scipy.linalg" in sys.modules)
+import scipy.linalg, scipy.linalg.cython_blas
+print("dgemm" in scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.inv([[2.0]])[0, 0], torch.linalg.inv(m).equal(inverse))
+""").split() == ["False", "True", "0.5", "True"]

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
+import sys
 from functools import cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import Any
 
 import numpy as np
@@ -25,10 +30,23 @@ BLOCK = 64                                               # LAPACK's block size, 
 @cache
 def libraries() -> tuple[Any, Any]:
     """SciPy's LAPACK and BLAS, loaded here with their number of threads set."""
-    from scipy.linalg import cython_blas, cython_lapack
+    made = load_alone("cython_lapack"), load_alone("cython_blas")
     set_threads(get_threads())
     tell_algorithms()
-    return cython_lapack, cython_blas
+    return made
+
+
+def load_alone(name: str) -> Any:
+    """A compiled module of `scipy.linalg` without the rest of that package, whose import takes ten times as long."""
+    full = f"scipy.linalg.{name}"
+    folder = os.path.join(os.path.dirname(import_module("scipy").__file__ or ""), "linalg")
+    spec = None if "scipy.linalg" in sys.modules else PathFinder.find_spec(full, [folder])
+    if spec is None or spec.loader is None:
+        return import_module(full)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules.pop(full, None)         # importing the package later makes it an attribute there
+    return module
 
 
 @cache
