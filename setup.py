@@ -135,15 +135,14 @@ def compile_loops(compiler: list[str]) -> list[str]:
     def compiled(source: Path, isa: str, flags: list[str]) -> str:
         made = source.with_name(f"{source.stem}_{isa}.o")
         if not made.exists() or made.stat().st_mtime < max(newest, source.stat().st_mtime):
-            subprocess.run([*compiler, *LOOP_FLAGS, *flags, f"-DISA={isa}", f"-I{LOOPS_SOURCES}", "-c", str(source), "-o",
-                 str(made)],
-                           check=True)
+            subprocess.run([*compiler, *LOOP_FLAGS, *flags, f"-DISA={isa}", f"-I{LOOPS_SOURCES}", "-c", str(source),
+                            "-o", str(made)], check=True)
         return str(made)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [job.result() for job in [pool.submit(compiled, source, isa,
-             flags) for source in sorted(LOOPS_DIR.glob("loops*.c"))
-                                         for isa, flags in instruction_sets().items()]]
+        jobs = [pool.submit(compiled, source, isa, flags) for source in sorted(LOOPS_DIR.glob("loops*.c"))
+                for isa, flags in instruction_sets().items()]
+        return [job.result() for job in jobs]
 
 
 def translate(modules: list[Extension]) -> None:
@@ -221,7 +220,7 @@ class BuildExt(build_ext):
                 module.extra_compile_args += {KERNELS: KERNEL_FLAGS, NATIVE: NATIVE_FLAGS}.get(
                     module.name, SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
                 if sys.platform.startswith("linux"):
-                    # symbols nobody reads are an eighth of the package, and gaps between code and data two pages of each file
+                    # unused symbols are an eighth of the package, and gaps between code and data two pages of each file
                     module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]
         super().build_extensions()
 
