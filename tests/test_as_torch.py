@@ -422,3 +422,20 @@ def test_private_modules_of_the_compiler_and_of_distributed_are_found() -> None:
                   "assert issubclass(CheckpointException, BaseException)\n"
                   "from torch.distributed._tensor.device_mesh import DeviceMesh\n"
                   "assert DeviceMesh is torch.distributed.device_mesh.DeviceMesh")
+
+
+def test_names_that_test_support_modules_import_are_found() -> None:
+    run_installed("import torch\n"
+                  "from torch._C import ScriptDict, ScriptFunction, ScriptList, ScriptMethod\n"
+                  "from torch._logging.scribe import open_source_signpost\n"
+                  "open_source_signpost(subsystem='x', name='y', parameters='')\n"
+                  "from torch._dynamo.utils import clone_input\n"
+                  "x = torch.arange(6.).view(2, 3).t().requires_grad_()\n"
+                  "x.grad = torch.ones_like(x)\n"
+                  "y = clone_input(x)\n"
+                  "assert y.stride() == x.stride() and y.equal(x) and y.requires_grad and y.grad.equal(x.grad)\n"
+                  "assert y.data_ptr() != x.data_ptr() and clone_input(torch.ones(1).expand(3)).tolist() == [1, 1, 1]\n"
+                  "from torch.autograd.function import _nested_map\n"
+                  "double = _nested_map(lambda o: isinstance(o, int), lambda o: o * 2)\n"
+                  "assert double([1, (2, None), {'a': 3}]) == [2, (4, None), {'a': 6}]\n"
+                  "assert torch.nn.functional.grad is torch.nn.grad")

@@ -391,6 +391,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "same": "compiler.testing:same",
     },
     "_dynamo.utils": {
+        "clone_input": "_torch_private:clone_input",
         "detect_fake_mode": "compile.fake_tensor:detect_fake_mode",
         "disable_cache_limit": "_torch_private:without_recompile_limit",
         "warn_once": "_torch_private:warn_once",
@@ -444,6 +445,9 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_logging": {
         "getArtifactLogger": "compile.state:get_artifact_logger",
         "set_logs": "compiler:set_logs",
+    },
+    "autograd.function": {
+        "_nested_map": "_torch_private:nested_map",
     },
     "_logging.scribe": {
         "open_source_signpost": "_torch_private:log_api_usage_once",

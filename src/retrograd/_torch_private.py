@@ -411,3 +411,39 @@ def exportable_constructor(constructor: Any) -> Any:
 
 # ---- torch._inductor.utils
 GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
+
+
+# ---- torch._dynamo.utils
+def clone_input(x: Any, *, dtype: Any = None) -> Any:
+    """A copy of a tensor with its strides, its gradient and its requires_grad; contiguous where its elements overlap."""
+    with torch.no_grad():
+        kind = dtype or x.dtype
+        overlaps = any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
+        if x.layout is not torch.strided or x.is_meta or overlaps:
+            made = x.detach().clone().to(kind)
+        else:
+            length = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True)) if x.numel() else 0
+            made = torch.empty(length, dtype=kind, device=x.device).as_strided(x.shape, x.stride()).detach()
+            made.copy_(x.detach())
+        made.requires_grad_(x.requires_grad)
+        if x.is_leaf and x.grad is not None:
+            made.grad = clone_input(x.grad, dtype=dtype)
+    return made
+
+
+# ---- torch.autograd.function
+def nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Any:
+    """A function that maps the leaves of nested lists, tuples and dicts for which `condition` holds."""
+    def mapped(obj: Any) -> Any:
+        if condition(obj):
+            return fn(obj)
+        if obj is None:
+            return None
+        if isinstance(obj, (list, tuple)):
+            items = [mapped(item) for item in obj]
+            return type(obj)(*items) if hasattr(obj, "_fields") else type(obj)(items)
+        if isinstance(obj, dict):
+            return {key: mapped(value) for key, value in obj.items()}
+        raise ValueError(f"Auto nesting doesn't know how to process an input object of type {torch.typename(obj)}"
+                         + (f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""))
+    return mapped
