@@ -125,7 +125,7 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
     if native is None:
         return None
     settings = (what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor)
-    last = innermost_channels(x)
+    last = x.ndim == 4 and innermost_channels(x)
     if grad is not None and last and not innermost_channels(grad):
         grad = recast(grad, grad.dtype, True)
     if x.dtype not in HALVES:
