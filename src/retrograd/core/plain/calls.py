@@ -66,7 +66,7 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
                 seen.add(key)
         return general(*args, **kwargs)
 
-    function = FunctionType(ENTRY.__code__, {"others": others, "general": general}, name)
+    function = FunctionType(ENTRY.__code__, {"others": others, "general": general, "__package__": __package__}, name)
     return function
 
 
