@@ -93,7 +93,14 @@ def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b
 def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any,
                       swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, offs: Any = None,
                       output_dtype: Any = torch.bfloat16, contraction_dim: Any = (), use_fast_accum: bool = False) -> Any:
-    """Products of groups of matrices with scales, which PyTorch has on CUDA alone."""
+    """Products of groups of matrices with scales, which PyTorch has on CUDA alone.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.scaled_grouped_mm(None, None, None, None, None, None)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: Could not run 'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend.
+    """
     raise NotImplementedError("Could not run 'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend.")
 
 

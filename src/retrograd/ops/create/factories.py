@@ -431,7 +431,7 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     step = (high - low) / dtype.type(steps - 1)
     if dtype in HALVES:               # every operation rounds
         return xp.concatenate([low + step * up.astype(dtype), high - step * down.astype(dtype)])
-    return fused_float32(half, steps, float(step), float(low), float(high))
+    return xp.asarray(fused_float32(half, steps, float(step), float(low), float(high)))
 
 
 def fused_float32(half: int, steps: int, step: float, low: float, high: float) -> Any:

@@ -141,13 +141,14 @@ def choose(x: Any, what: str, k: int, axis: int, keepdim: bool, descending: bool
 
 def bisect(bounds: Any, x: Any, right: bool) -> Any:
     """`search_rows` for numbers that may be NaN: one goes to the last place, and the search never stops before one."""
-    first, last = np.zeros(x.shape, INT64), np.full(x.shape, bounds.shape[-1], INT64)
+    xp = lean.namespace_of(x)
+    first, last = xp.zeros(x.shape, INT64), xp.full(x.shape, bounds.shape[-1], INT64)
     while (first < last).any():
         middle = (first + last) >> 1
-        there = np.minimum(middle, bounds.shape[-1] - 1)
-        found = bounds[there] if bounds.ndim == 1 else np.take_along_axis(bounds, there, -1)
+        there = xp.minimum(middle, bounds.shape[-1] - 1)
+        found = bounds[there] if bounds.ndim == 1 else xp.take_along_axis(bounds, there, -1)
         on = ~(found > x if right else found >= x)
-        first, last = np.where(on & (first < last), middle + 1, first), np.where(on | (first >= last), last, middle)
+        first, last = xp.where(on & (first < last), middle + 1, first), xp.where(on | (first >= last), last, middle)
     return first
 
 
@@ -158,7 +159,8 @@ def search_rows(bounds: Any, x: Any, right: bool) -> Any:
         if native.search_rows(np.ascontiguousarray(bounds), contiguous(x), made, right) is not None:
             return made
     side: Any = "right" if right else "left"
-    if bounds.dtype.kind == "f" and (np.isnan(bounds).any() or np.isnan(x).any()):
+    isnan = lean.namespace_of(x).isnan
+    if bounds.dtype.kind == "f" and (isnan(bounds).any() or isnan(x).any()):
         return bisect(bounds, x, right)
     if bounds.ndim == 1:
         return lean.namespace_of(x).asarray(bounds.searchsorted(x, side))
