@@ -138,3 +138,9 @@ def test_sums_and_products_compute_in_the_dtype_of_out() -> None:
     assert torch.prod(x, 0, out=torch.tensor(0)).item() == 0
     assert torch.cumsum(x, 0, out=torch.zeros(3, dtype=torch.int64)).tolist() == [0, 0, 1]
     assert torch.cumprod(torch.tensor([1.9, 2.9]), 0, out=torch.zeros(2, dtype=torch.int64)).tolist() == [1, 2]
+
+
+def test_matmul_refuses_gradients_before_the_dtype_of_out() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="functions with out=... arguments don't support automatic differentiation"):
+        torch.matmul(x, x, out=torch.empty(0, dtype=torch.int64))

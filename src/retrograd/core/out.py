@@ -77,7 +77,7 @@ def refuse_gradients(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -
                          "the arguments requires grad.")
     if function.composite and not untracked:
         result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])  # type: ignore[attr-defined]
-        if ": " in function.out:
+        if ": " in function.out and " || " not in function.out:
             hooks.check_out_dtype(rule_of(function, 0), result.dtype, outs[0].dtype, "out")
     raise error
 
