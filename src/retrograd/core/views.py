@@ -129,7 +129,7 @@ def regenerate(t: Tensor, base: Tensor) -> Node:
 def reinterprets(view: Any) -> bool:
     """Whether a step of the recipe is more than strides: pairs as complex numbers, conjugation, negation."""
     while view is not None:
-        if view.op.flips or "pairs" in view.op.traits:
+        if isinstance(view.op, OpDef) and (view.op.flips or "pairs" in view.op.traits):
             return True
         view = view.parent
     return False
