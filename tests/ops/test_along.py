@@ -187,6 +187,7 @@ def test_searching_finds_where_to_insert(dtype: str) -> None:
         each = [[place(b, v, right) for v in r] for b, r in zip(bounds, x, strict=True)]
         same(along.search_rows(bounds, x, right), np.array(each))
         assert along.search_rows(bounds[0][:0], x, right).tolist() == [[0] * 5] * 2
+        same(along.search_rows(bounds[0], x[1, 2], right), np.array(place(bounds[0], x[1, 2], right)))
 
 
 def test_ops_agree_on_views_that_are_not_contiguous() -> None:

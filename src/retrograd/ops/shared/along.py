@@ -154,10 +154,11 @@ def bisect(bounds: Any, x: Any, right: bool) -> Any:
 
 def search_rows(bounds: Any, x: Any, right: bool) -> Any:
     """The insertion position of each of `x` in sorted `bounds`: one row for all, or one for each row of `x`."""
-    if native is not None and x.ndim:
-        made = np.empty(x.shape, INT64)
-        if native.search_rows(np.ascontiguousarray(bounds), contiguous(x), made, right) is not None:
-            return made
+    if native is not None and (x.ndim or bounds.ndim == 1):
+        values = x if x.ndim else x.reshape(1)
+        made = np.empty(values.shape, INT64)
+        if native.search_rows(np.ascontiguousarray(bounds), contiguous(values), made, right) is not None:
+            return made if x.ndim else made.reshape(())
     side: Any = "right" if right else "left"
     isnan = lean.namespace_of(x).isnan
     if bounds.dtype.kind == "f" and (isnan(bounds).any() or isnan(x).any()):
