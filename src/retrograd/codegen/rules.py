@@ -2,8 +2,8 @@
 
 NOTE [Rules as loops]
 A derivative formula is written with tensors, so that it can be differentiated and seen by modes. In most backward passes
-neither is needed. So at build time every rule runs once on small tensors while a dispatch mode notes the ops that it calls;
-if each has an elementwise `lower`, their texts joined are the `lower` of the rule, and its kernel is named
+neither is needed. So at build time every rule runs on small tensors while a dispatch mode notes the ops that it calls, without
+computing them; if each has an elementwise `lower`, their texts joined are the `lower` of the rule, and its kernel is named
 `sin_default.self`: op and input. Its arguments are those of the rule, in order. A number that the rule gets stays an
 argument; it is recognised by its value, in two runs with different values. Another argument that is not a tensor must have its
 default. `OpNode._run_` calls the kernel where nothing is recorded and no mode is on.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.codegen.loops import FORMULAS, FUNCTIONS, REDUCE, guards, names_in, statements
+from retrograd.codegen.loops import FORMULAS, FUNCTIONS, REDUCE, guards, names_in, statements, truth
 from retrograd.core.modes import pop_mode, push_mode
 from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.recipe import ATTR, GRAD, SAVED, VALUE, Rule
@@ -99,45 +99,42 @@ def traced(rule: Rule, numbers: list[str], defaults: dict[str, Any], number: flo
         else:
             values.append(new_tensor(np.full(shape, 0.5, dtype)))
             names[id(values[-1])] = name
-    watcher = Trace(names, known, np.dtype(dtype))
+    watcher = Trace(names, known, np.dtype(dtype), shape)
     was = set_grad_enabled(False)
     push_mode(watcher)
     try:
         made = rule.fn(*values)
-    except Exception:             # a rule that asks for more than elementwise ops
+    except Exception:             # it asks for more than elementwise ops: see Trace
         return None
     finally:
         pop_mode()
         set_grad_enabled(was)
     last = f"t{len(watcher.lines) - 1}"
-    if not watcher.possible or not watcher.lines or watcher.names.get(id(made)) != last or (
-            made.array.dtype != dtype or made.array.shape != shape):
+    if not watcher.lines or watcher.names.get(id(made)) != last or made.array.dtype != dtype:
         return None
     *steps, (_, final) = [step for lines in watcher.lines for step in lines]
     return "; ".join([*[f"{name} = {text}" for name, text in steps], final])
 
 
 class Trace:
-    """A dispatch mode that notes the loops of the ops that are called."""
+    """A dispatch mode that notes the loops of the ops that are called; it computes nothing, and refuses other ops."""
 
-    def __init__(self, names: dict[int, str], numbers: dict[float, str], dtype: Any) -> None:
-        self.names, self.numbers, self.dtype = names, numbers, dtype
+    def __init__(self, names: dict[int, str], numbers: dict[float, str], dtype: Any, shape: Any) -> None:
+        self.names, self.numbers, self.dtype, self.shape = names, numbers, dtype, shape
         self.held: list[Any] = []     # keeps the tensors alive, so that ids stay unique
         self.lines: list[list[tuple[str, str]]] = []
-        self.possible = True
 
     def __torch_dispatch__(self, op: OpDef, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = op(*args, **(kwargs or {}))
         bound = op.schema.bind(args, kwargs or {})
-        lines = None
-        if not isinstance(made, (list, tuple)) and made.array.dtype in (self.dtype, np.bool_):
-            lines = joined(op, [self.spelled(value) for value in bound], bound, f"t{len(self.lines)}")
+        name = f"t{len(self.lines)}"
+        lines = joined(op, [self.spelled(value) for value in bound], bound, name)
         if lines is None:
-            self.possible = False
-        else:
-            self.lines.append(lines)
-            self.names[id(made)] = f"t{len(self.lines) - 1}"
-            self.held.append(made)
+            raise NotImplementedError(f"{op} is not elementwise")
+        self.lines.append(lines)
+        is_truth = truth(ast.parse(lines[-1][1], mode="eval").body)
+        made = new_tensor(np.full(self.shape, True if is_truth else 0.5, np.bool_ if is_truth else self.dtype))
+        self.names[id(made)] = name
+        self.held.append(made)
         return made
 
     def spelled(self, value: Any) -> str | None:
