@@ -180,3 +180,20 @@ def test_bits_do_not_depend_on_threads(name: str) -> None:
                 assert made[0] is None or bits(made[0]) == bits(other), (name, shape)
     finally:
         native.set_threads(threads)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_short_rows_give_the_bits_of_one_row_alone(name: str, dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    reduce = getattr(torch, name)
+    for n in (*range(1, 70), 127, 200):
+        x = torch.from_numpy((generator.standard_normal((5, 3, n)) * 3).astype(dtype))
+        for rows in (x, x.transpose(0, 1), x[::2, 1:]):
+            made = reduce(rows, dim=(-1,)) if name != "prod" else reduce(rows, dim=-1)
+            alone = [[reduce(row.contiguous()).item() if name == "prod" else reduce(row, dim=(0,)).item() for row in plane]
+                     for plane in rows]
+            assert made.tolist() == alone, n
+        with_nan = x.to(torch.float64)
+        with_nan[2, 1, n - 1] = float("nan")
+        assert reduce(with_nan, dim=-1).isnan().nonzero().tolist() == [[2, 1]], n

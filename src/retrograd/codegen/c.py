@@ -192,7 +192,10 @@ def reduction(p: Program, c: str) -> str:
     head = "const char *t, long n, const Number *num"
     emit(f"static Acc {p.name}_{c}_row(char **p, const long *s, {head}) {{ {number_lines(p, c)}")
     direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k))
-    emit(f"  Acc a = {r}_start_{c}(); const long most = {f'{direct} ? 4 * BLOCK : BLOCK' if bare else 'BLOCK'};")
+    if bare:
+        emit(f"  const int direct = {direct};")
+        emit(f"  if (direct && n <= 4 * BLOCK) return {r}_only_{c}({r}_{c}((const T *)p[0], n));")
+    emit(f"  Acc a = {r}_start_{c}(); const long most = {'direct ? 4 * BLOCK : BLOCK' if bare else 'BLOCK'};")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
     for i, n in enumerate(p.inputs):
         emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], m, u_{n});")

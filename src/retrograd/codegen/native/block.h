@@ -318,6 +318,34 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 #define MOST(c, a, x) SELECT(c, (x > a) | (x != x), x, a)
 #define LEAST(c, a, x) SELECT(c, (x < a) | (x != x), x, a)
 #define LANES _Pragma("GCC unroll 16") for         /* the lanes of a block are registers */
+/* Vector i of the last m elements, filled up with z. Masked loads where there are some: a vector read from what was just
+   stored element by element waits for the stores. */
+#if VB == 64
+#define MASK(W, m, i) ((m) - (i) * (W) >= (W) ? ~0u : (1u << ((m) - (i) * (W))) - 1)
+#define REST_f(x, m, i, z) (Vf) _mm512_mask_loadu_ps(_mm512_set1_ps(z), (__mmask16)MASK(16, m, i), x)
+#define REST_d(x, m, i, z) (Vd) _mm512_mask_loadu_pd(_mm512_set1_pd(z), (__mmask8)MASK(8, m, i), x)
+#define REST_l(x, m, i, z) (Vl) _mm512_mask_loadu_epi64(_mm512_set1_epi64(z), (__mmask8)MASK(8, m, i), x)
+#elif VB == 32 && defined(__AVX2__)
+#define LEFT(c, T, m, i) (__m256i)(IOTA_##c < (T)((m) - (i) * (long)(VB / sizeof(T))))
+#define REST_f(x, m, i, z) SELECT(f, LEFT(f, int, m, i), _mm256_maskload_ps(x + 8 * i, LEFT(f, int, m, i)), (Vf){} + z)
+#define REST_d(x, m, i, z) SELECT(d, LEFT(d, int64_t, m, i), _mm256_maskload_pd(x + 4 * i, LEFT(d, int64_t, m, i)), (Vd){} + z)
+#define REST_l(x, m, i, z) SELECT(l, LEFT(l, int64_t, m, i), \
+    _mm256_maskload_epi64((const long long *)(x) + 4 * i, LEFT(l, int64_t, m, i)), (Vl){} + z)
+#else
+#define REST(c, T)                                                            \
+  static inline V##c rest_##c(const T *x, long m, int i, T z) {               \
+    V##c v = (V##c){} + z;                                                    \
+    for (int l = 0, k = i * (int)(VB / sizeof(T)); l < (int)(VB / sizeof(T)); l++, k++) \
+      if (k < m) v[l] = x[k];                                                 \
+    return v;                                                                 \
+  }
+#define REST_f rest_f
+#define REST_d rest_d
+#define REST_l rest_l
+#endif
+#ifndef REST
+#define REST(c, T)
+#endif
 #define REDUCER(name, T, c, id, OP)                                             \
   T NAMED(name##_##c##_, ISA)(const T *x, long m) {                             \
     enum { W = 64 / sizeof(T) };                                                \
@@ -344,11 +372,8 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
       }                                                                         \
     }                                                                           \
     if (j < m) {                                                                \
-      T s[W] __attribute__((aligned(64)));                                      \
-      for (int l = 0; l < W; l++) s[l] = z;                                     \
-      for (int l = 0; j < m; j++, l++) s[l] = x[j];                             \
       LANES (int i = 0; i < NV; i++) {                                          \
-        const V##c v = ((V##c *)s)[i];                                          \
+        const V##c v = REST_##c(x + j, m - j, i, z);                            \
         a[i] = OP(c, a[i], v);                                                  \
       }                                                                         \
     }                                                                           \
@@ -376,6 +401,7 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 #define REDUCERS(T, I, c, LOW, HIGH)                                              \
   typedef T V##c __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias)); \
   typedef I VI##c __attribute__((vector_size(VB), aligned(sizeof(T))));           \
+  REST(c, T)                                                                      \
   REDUCER(sum, T, c, 0, PLUS) REDUCER(prod, T, c, 1, TIMES) REDUCER(max, T, c, LOW, MOST) REDUCER(min, T, c, HIGH, LEAST)
 REDUCERS(float, int, f, -INF, INF)
 REDUCERS(double, int64_t, d, -INF, INF)
@@ -413,7 +439,20 @@ static inline void add2(Acc *s, double x) {
   s->e += e == e ? e : 0;
   s->a.d = t;
 }
-#define COMBINE(name, id_d, id_l, E_d, E_l)             \
+/* name_only: the result of a single block, as name_into gives it for the first one. */
+#define COMBINE(name, id_d, id_l, E_d, E_l, first)      \
+  static inline Acc name##_only_d(double x) {           \
+    Acc s;                                              \
+    s.a.d = first x;                                    \
+    s.e = 0;                                            \
+    return s;                                           \
+  }                                                     \
+  static inline Acc name##_only_l(int64_t x) {          \
+    Acc s;                                              \
+    s.a.i = x;                                          \
+    s.e = 0;                                            \
+    return s;                                           \
+  }                                                     \
   static inline void name##_into_f(Acc *s, double x) {  \
     const double a = s->a.d;                            \
     E_d;                                                \
@@ -444,10 +483,14 @@ static inline void add2(Acc *s, double x) {
     s.e = 0;                                            \
     return s;                                           \
   }
-COMBINE(sum, 0, 0, (void)a; add2(s, x), (int64_t)((uint64_t)a + (uint64_t)x))
-COMBINE(prod, 1, 1, s->a.d = a * x, (int64_t)((uint64_t)a * (uint64_t)x))
-COMBINE(max, -INF, INT64_MIN, s->a.d = x > a || x != x ? x : a, x > a ? x : a)
-COMBINE(min, INF, INT64_MAX, s->a.d = x < a || x != x ? x : a, x < a ? x : a)
+COMBINE(sum, 0, 0, (void)a; add2(s, x), (int64_t)((uint64_t)a + (uint64_t)x), 0 +)
+COMBINE(prod, 1, 1, s->a.d = a * x, (int64_t)((uint64_t)a * (uint64_t)x), )
+COMBINE(max, -INF, INT64_MIN, s->a.d = x > a || x != x ? x : a, x > a ? x : a, )
+COMBINE(min, INF, INT64_MAX, s->a.d = x < a || x != x ? x : a, x < a ? x : a, )
+#define sum_only_f sum_only_d
+#define prod_only_f prod_only_d
+#define max_only_f max_only_d
+#define min_only_f min_only_d
 #define value_f(s) ((s).a.d + (s).e)
 #define value_d(s) ((s).a.d + (s).e)
 #define value_l(s) ((s).a.i)

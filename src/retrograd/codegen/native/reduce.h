@@ -143,13 +143,27 @@ static void rows_task(void *argument, long k) {
     }
     return;
   }
+  char *q[MAXOP];
+  long at[MAXD], step[MAXOP]; /* where in the kept dims; pointers advance with it, since a division costs as much as a short row */
+  const int one = j->nr <= 1 && j->segs == 1;
+  const RowFn f = (RowFn)j->entry[j->wide].f[0];
+  for (int o = 0; o < j->nin; o++) {
+    q[o] = j->p[o];
+    step[o] = j->nr ? j->rs[o][j->nr - 1] : 0;
+  }
+  start_at(j->kept, j->nk, first, j->ks, j->nin, q);
+  long k0 = first;
+  for (int d = j->nk - 1; d >= 0; k0 /= j->kept[d--]) at[d] = k0 % j->kept[d];
   for (long b = first; b < end; b += 64) {
     const long m = end - b < 64 ? end - b : 64;
     for (long i = 0; i < m; i++) {
-      char *q[MAXOP];
-      for (int o = 0; o < j->nin; o++) q[o] = j->p[o];
-      start_at(j->kept, j->nk, b + i, j->ks, j->nin, q);
-      a[i] = reduce_run(j, q, 0);
+      a[i] = one ? f(q, step, j->t, j->n, j->num) : reduce_run(j, q, 0);
+      for (int d = j->nk - 1; d >= 0; d--) {
+        const long back = ++at[d] < j->kept[d] ? 0 : j->kept[d];
+        for (int o = 0; o < j->nin; o++) q[o] += j->ks[o][d] * (1 - back);
+        if (!back) break;
+        at[d] = 0;
+      }
     }
     store_acc(j, a, b, m);
   }
