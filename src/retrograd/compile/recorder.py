@@ -213,7 +213,9 @@ class Spans:
     def add(self, start: int, end: int, variant: Variant) -> None:
         if end > start:
             items = self.items
-            if not items or items[-1][0] <= start:
+            if items and items[-1][1] == start and items[-1][2] is variant:
+                items[-1] = items[-1][0], end, variant        # so that a training loop adds nothing
+            elif not items or items[-1][0] <= start:
                 items.append((start, end, variant))
             else:
                 items.insert(bisect_right(items, start, key=itemgetter(0)), (start, end, variant))

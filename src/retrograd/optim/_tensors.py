@@ -32,8 +32,8 @@ class Tensors(list[Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        method = method_of_items(name)
-        return lambda *args, **kwargs: method(self, *args, **kwargs)
+        setattr(Tensors, name, method_of_items(name))     # found directly from now on
+        return getattr(self, name)
 
     def __add__(self, other: Any) -> Any:                # not those of lists
         return method_of_items("add")(self, other)
