@@ -501,3 +501,13 @@ def test_refused_recompilation_names_file_and_line() -> None:
     f(torch.ones(2))
     with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="filename: .*line number: "):
         f(torch.ones(3))
+
+
+def test_a_training_loop_does_not_grow_the_map_of_nodes() -> None:
+    from retrograd.compile.recorder import Spans
+    spans, variant, other = Spans(), object(), object()
+    spans.add(0, 3, variant)        # type: ignore[arg-type]
+    spans.add(3, 6, variant)        # type: ignore[arg-type]
+    spans.add(6, 8, other)          # type: ignore[arg-type]
+    assert len(spans.items) == 2
+    assert [spans.find(n) for n in (1, 5, 6, 7, 9)] == [variant, variant, variant, other, None]

@@ -342,3 +342,12 @@ def test_large_arguments_in_fused_code() -> None:
     with backend_config.patch(fusion_threshold=0):
         for _ in range(4):
             torch.testing.assert_close(f(values), expected)
+
+
+def test_subtracting_a_bool_still_raises_after_deferred_subtractions() -> None:
+    x = torch.rand(4)
+    for _ in range(3):
+        with Deferrer():
+            assert torch.equal(x - 0.5, torch.sub(x, 0.5))
+            with pytest.raises(RuntimeError, match="with a bool tensor"):
+                x - True

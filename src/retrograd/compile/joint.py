@@ -34,7 +34,7 @@ from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, t
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
-SMALL = 512               # bytes; arrays up to this size are kept for reuse
+SMALL = 8192              # bytes; arrays up to this size are kept for reuse
 MOST_PLANS = 500          # maximum number of compiled plans
 
 

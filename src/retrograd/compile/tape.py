@@ -32,7 +32,7 @@ LONGEST = 128             # maximum number of deferred ops
 ENOUGH = 96               # ops after which the tape is flushed where only one value is held (at the end of a loop's iteration)
 MOST_STEPS = 50_000       # in the trie
 MOST_CHOICES = 64         # at one spot: they are searched linearly
-MOST_SPARE = 128          # arrays of one layout kept for reuse
+MOST_SPARE = 1 << 16      # bytes of one layout kept for reuse
 INPUT, NUMBER, WATCHED, CONSTANT = trie.NEW_INPUT, trie.LIFTED, trie.COMPARED, trie.FIXED     # C variables when compiled
 known = trie.known
 
@@ -442,7 +442,7 @@ class Recording(Tape):
             unused = self.finish(spot, wanted, arrays, cells, tensors, numbers, node)
             for event in unused:                  # their arrays were never visible
                 spare = event.layout.spare
-                if len(spare) < MOST_SPARE:
+                if (len(spare) + 1) * event.layout.span <= MOST_SPARE and len(spare) < LONGEST:
                     spare.append(arrays[event.value])
 
 

@@ -71,6 +71,8 @@ class Choice:
         self.guards: list[Any] = []                           # (position, value): arguments that must equal it
         self.fixed: list[Any] = []                            # (position, value): arguments that must be identical to it
         self.checks: Any = op.check
+        if op.checks_dtypes and "mask" not in program.kinds.values():      # all operands are floating point
+            self.checks = None
         self.sums: bool = program.family == "reduce"
         self.dim: int = -1                                    # positions of the dims of a sum, and of `keepdim`
         self.keepdim: int = -1
