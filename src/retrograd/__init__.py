@@ -92,7 +92,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("per_channel_affine", "per_channel_affine_float_qparams", "per_channel_symmetric", "per_tensor_affine",
                      "per_tensor_symmetric", "qscheme"), "_qschemes"),
     "fused_moving_avg_obs_fake_quant": "ao.quantization._fused",
-    "_grouped_mm": "nn.functions.grouped", "_disable_dynamo": "compiler",
+    "_disable_dynamo": "compiler",
     **dict.fromkeys(("_aminmax", "_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_",
                      "_compute_linear_combination", "_debug_has_internal_overlap", "_masked_softmax",
                      "_nnpack_available", "_weight_int8pack_mm"), "_numeric_helpers"),

@@ -26,6 +26,12 @@ def test_gradients_reach_both_operands() -> None:
     torch.testing.assert_close(b.grad[1], a.detach()[2:].sum(0)[:, None].expand(3, 4))
 
 
+def test_products_of_groups_are_an_op() -> None:
+    a, b = torch.randn(6, 8), torch.randn(2, 8, 4)
+    assert torch.equal(torch.ops.aten._grouped_mm.default(a, b, ENDS), F.grouped_mm(a, b, offs=ENDS))
+    assert torch.equal(torch._grouped_mm(a, b, offs=ENDS), F.grouped_mm(a, b, offs=ENDS))
+
+
 def test_arguments_that_do_not_fit_are_refused() -> None:
     a, b = torch.ones(6, 8), torch.ones(2, 8, 4)
     with pytest.raises(RuntimeError, match="Have to provide offsets"):

@@ -46,30 +46,7 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
     >>> torch.nn.functional.grouped_mm(a, b, offs=torch.tensor([1, 3], dtype=torch.int32)).shape
     torch.Size([3, 4])
     """
-    if bias is not None:
-        raise RuntimeError("Bias not supported yet")
-    if mat_a.dtype not in (torch.float32, torch.bfloat16, torch.float16):
-        raise RuntimeError(f"Expected mat_a to be Float32, BFloat16 or Float16 matrix, got {mat_a.dtype}")
-    if (mat_a.dim() == 3 and mat_b.dim() == 3) is not (offs is None):
-        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
-    if (mat_a.dim() == 3 or mat_b.dim() == 3) and mat_a.shape[-1] != mat_b.shape[-2]:
-        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
-    if offs is None:
-        result = torch.bmm(mat_a, mat_b)
-    else:
-        if offs.dtype != torch.int32:
-            raise RuntimeError("Offsets have to be int32")
-        ends = offs.tolist()
-        spans = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-        if mat_a.dim() == 2 and mat_b.dim() == 2:
-            result = torch.stack([mat_a[:, span] @ mat_b[span] for span in spans])
-        elif mat_a.dim() == 2:
-            rest = mat_a.new_zeros(len(mat_a) - ends[-1], mat_b.shape[-1])
-            result = torch.cat([*[mat_a[span] @ mat_b[i] for i, span in enumerate(spans)], rest])
-        else:
-            rest = mat_a.new_zeros(mat_a.shape[1], mat_b.shape[1] - ends[-1])
-            result = torch.cat([*[mat_a[i] @ mat_b[:, span] for i, span in enumerate(spans)], rest], 1)
-    return result if out_dtype is None else result.to(out_dtype)
+    return torch._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
 
 
 def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any,
@@ -120,8 +97,3 @@ def scaled(matrix: Any, scale: Any, recipe: Any, is_second: bool) -> Any:
             factor = factor.reshape(())
         values = values * factor
     return values
-
-
-def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """`grouped_mm` with positional arguments."""
-    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

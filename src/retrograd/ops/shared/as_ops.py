@@ -66,6 +66,7 @@ FUNCTIONS = """
         bool? align_to_window=None) -> Tensor
     istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
         bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor
+    _grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
     _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor
     _shape_as_tensor(Tensor self) -> Tensor
     _dim_arange(Tensor like, int dim) -> Tensor
