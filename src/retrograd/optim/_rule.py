@@ -74,6 +74,8 @@ class Rule(Optimizer):
     def _step_group(self, group: dict[str, Any]) -> None:
         """Change all parameters of a group that have gradients."""
         differentiable, maximize = group.get("differentiable", False), group.get("maximize", False)
+        if differentiable and group.get("foreach"):
+            raise AssertionError("_foreach ops don't support autograd")
         settings = group if differentiable else with_numbers(group)
         found_inf, scale = self.__dict__.get("found_inf"), self.__dict__.get("grad_scale")
         if found_inf is not None and found_inf.item():

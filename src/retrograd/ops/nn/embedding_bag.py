@@ -84,6 +84,8 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
         raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
                            f"'per_sample_weights'; but type {type_name(weight.array.dtype)} does not equal "
                            f"{type_name(per_sample_weights.array.dtype)} (while checking arguments for embedding_bag)")
+    if include_last_offset and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if offsets.ndim == 1 and len(starts):
         if starts[0] != 0:
             raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "

@@ -563,9 +563,9 @@ def adaptive_avg_rows(rank: int) -> Any:
     )
 
     def public(self: Any, output_size: Any) -> Any:
-        output_size = widened(output_size, rank)
-        if len(output_size) != rank:
+        if not isinstance(output_size, int) and len(output_size) != rank:
             raise RuntimeError(f"adaptive_avg_pool{rank}d: output_size must be {rank}")
+        output_size = widened(output_size, rank)
         if min(output_size) < 0:
             told = ", ".join(map(str, output_size[:2])) + "".join([f",{n}" for n in output_size[2:]])
             raise RuntimeError(f"adaptive_avg_pool{rank}d: elements of output_size must be greater than or equal to 0 but "

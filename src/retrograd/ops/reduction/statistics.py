@@ -395,13 +395,14 @@ def broadcast_shapes(*shapes: Any) -> Any:
     joint = [1] * max([len(s) for s in sizes], default=0)
     for index, shape in enumerate(sizes):
         for k in range(-1, -1 - len(shape), -1):
-            if shape[k] < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({shape[k]}): ({shape[k]})")
             if shape[k] in (1, joint[k]):
                 continue
             if joint[k] != 1:
                 raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[k]} at {k}! Mismatching argument at "
                                    f"index {index} had {shape}; but expected shape should be broadcastable to {joint}")
+            if shape[k] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length! The argument at index "
+                                 f"{index} has {shape}")
             joint[k] = shape[k]
     return Size(joint)
 

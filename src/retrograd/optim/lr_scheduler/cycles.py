@@ -174,8 +174,8 @@ class CyclicLR(LRScheduler):
         """Everything but the optimizer; of a scale function only what it holds, if it is an object."""
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
-        if custom is not None and not isinstance(custom, types.FunctionType):
-            state["_scale_fn_custom"] = custom.__dict__.copy()
+        held = custom is not None and not isinstance(custom, types.FunctionType)
+        state["_scale_fn_custom"] = custom.__dict__.copy() if held else None
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
