@@ -169,7 +169,7 @@ def test_redispatch_skips_one_handler_and_shows_what_the_function_calls():
 
     class Seeing(torch.Tensor):
         @classmethod
-        def __torch_function__(cls, func, types, args=(), kwargs=None):
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             seen.append(func.__name__)
             return torch.overrides.redispatch_function(func, types, args, kwargs)
 
@@ -196,3 +196,28 @@ def test_redispatch_skips_one_handler_and_shows_what_the_function_calls():
 def test_methods_that_ignore_overrides_are_listed():
     ignored = torch.overrides.get_ignored_functions()
     assert torch.Tensor.as_subclass in ignored and torch.Tensor.new_zeros in ignored and torch.Tensor.add not in ignored
+
+
+class Asked:
+    """An operand that answers with the name of the function it was asked about."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func.__name__
+
+
+def test_comparisons_with_an_overriding_operand_are_dispatched_to_it() -> None:
+    t = torch.ones(2)
+    assert (t == Asked(), t != Asked(), t < Asked(), t >= Asked()) == ("eq", "ne", "lt", "ge")
+
+
+def test_an_overriding_index_sees_item_assignment() -> None:
+    seen: list[str] = []
+
+    class Index:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+
+    torch.ones(2)[Index()] = 1
+    assert seen == ["__setitem__"]

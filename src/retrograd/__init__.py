@@ -67,7 +67,8 @@ _LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "c
           "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
           "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides",
           "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
-          "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu")
+          "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu", "_decomp", "_dispatch",
+          "_lobpcg", "_lowrank")
 _ELSEWHERE = {
     "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "core.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",

@@ -14,6 +14,8 @@ import retrograd as torch
 import retrograd.nn.functional as F
 from retrograd import fx, nn
 from retrograd.fx import _symbolic_trace as st
+from retrograd.fx.experimental.proxy_tensor import make_fx
+from retrograd.fx.passes.split_module import split_module
 from retrograd.fx.proxy import TraceError
 
 
@@ -326,3 +328,15 @@ def test_generic_annotations_name_all_their_parts(annotation: str, text: str) ->
     text = text.format(kind=f"{Kind.__module__}.Kind".replace(".", "_"))
     assert traced.code.strip().splitlines()[0] == f"def forward(self, x : {text}) -> {text}:"
     assert traced(3) == 3
+
+
+def test_make_fx_copies_constants_before_use() -> None:
+    graph = make_fx(lambda x: torch.tensor([1.0]).add_(x))(torch.ones(1))
+    assert "lift_fresh_copy" in graph.code
+    assert graph(torch.ones(1)).item() == graph(torch.ones(1)).item() == 2
+
+
+def test_split_module_needs_no_root() -> None:
+    traced = fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+    split = split_module(traced, None, lambda node: node.name)
+    assert split(torch.ones(1)).item() == 2

@@ -138,7 +138,7 @@ def test_opcheck_finds_what_is_wrong() -> None:
     x = torch.ones(2, requires_grad=True)
     assert set(opcheck(sin, (x,)).values()) == {"SUCCESS"}
     sin.register_fake(lambda x: x.new_empty(3))
-    with pytest.raises(OpCheckError, match="test_faketensor failed with the fake impl"):
+    with pytest.raises(OpCheckError, match="test_faketensor failed with When comparing the output of"):
         opcheck(sin, (x,))
 
     @custom_op("t_custom::writes", mutates_args=())
@@ -213,3 +213,33 @@ def test_a_tuple_parameter_is_refused_with_the_list_to_use():
         raise NotImplementedError
     with pytest.raises(ValueError, match=r"We do not support Tuple inputs in schema.*For example, list\[int\]"):
         torch.library.infer_schema(function, mutates_args=())
+
+
+def test_registrations_refuse_what_names_no_operator() -> None:
+    with pytest.raises(ValueError, match=r"register_autograd\(3\): got unexpected type for op: <class 'int'>"):
+        torch.library.register_autograd(3, lambda ctx, grad: grad)
+    with pytest.raises(ValueError, match=r"register_fake\(3\): got unexpected type for op"):
+        torch.library.register_fake(3, lambda x: x)
+
+
+def test_opcheck_takes_a_packet_with_one_overload() -> None:
+    @torch.library.custom_op("test_packet::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+    twice.register_fake(lambda x: torch.empty_like(x))
+    assert torch.library.opcheck(torch.ops.test_packet.twice, (torch.ones(2),), test_utils="test_schema") == {
+        "test_schema": "SUCCESS"}
+    with pytest.raises(RuntimeError, match="opcheck can only test operators without overloads. Got the following overloads for "
+                                           "aten::sin"):
+        torch.library.opcheck(torch.ops.aten.sin, (torch.ones(2),))
+    with pytest.raises(ValueError, match="op must be instance of torch._ops.OpOverload"):
+        torch.library.opcheck(3, (torch.ones(2),))
+
+
+def test_opcheck_names_the_metadata_that_a_fake_kernel_gets_wrong() -> None:
+    @torch.library.custom_op("test_wrong_fake::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+    twice.register_fake(lambda x: x.new_empty(3))
+    with pytest.raises(OpCheckError, match=r"mismatched tensor metadata: Shapes torch.Size\(\[2\]\) and torch.Size\(\[3\]\)"):
+        torch.library.opcheck(twice, (torch.ones(2),), test_utils="test_faketensor")

@@ -44,7 +44,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"^(fractional_max_pool2d|multi_margin_loss|multilabel_margin_loss(_forward)?|linalg_ldl_factor(_ex)?)\.default "
      "(error|dtype) as", "PyTorch's kernels do not look at the dtype of inputs without elements"),
     (r"^(segment_reduce|nll_loss2d_backward|_neg_view)\.default error as bool", "another reason is found first"),
-    (r"^(lift|lift_fresh)\.default|^zero\.default error as complex64", "marks of tracing, that PyTorch records"),
+    (r"^lift(_fresh(_copy)?)?\.default|^zero\.default error as complex64", "marks of tracing, that PyTorch records"),
     (r"^(randint_like\.\w+|_(test_functorch_fallback|foobar)\.default) requires_grad",
      "PyTorch has no derivative there and records an error for backward"),
     (r"^randint\.\w+ dtype", "the default of PyTorch's functions is int64, that of its operators float32"),

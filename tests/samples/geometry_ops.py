@@ -7,7 +7,7 @@ import retrograd as torch
 from tests.samples import Maker, Sample, samples
 
 FACTS = ("dim", "size", "stride", "numel", "storage_offset", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
-         "is_contiguous", "is_non_overlapping_and_dense", "device", "layout", "lift", "lift_fresh")
+         "is_contiguous", "is_non_overlapping_and_dense", "device", "layout", "lift", "lift_fresh", "lift_fresh_copy")
 
 
 def tensors(make: Maker) -> Iterator[Sample]:

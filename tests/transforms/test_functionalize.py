@@ -222,3 +222,11 @@ def test_wrong_calls_say_what_is_wrong() -> None:
 def test_a_product_in_place_keeps_the_dtype_of_its_tensor() -> None:
     made = functionalize(lambda x: x.clone().mul_(2))(torch.tensor([True, False]))
     assert made.tolist() == [True, False] and made.dtype is torch.bool
+
+
+def test_an_input_whose_view_changed_in_place_keeps_its_memory() -> None:
+    x, y = torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3)
+    functionalize(lambda t: t.t_().mul_(2))(x)
+    y.t_().mul_(2)
+    assert x.stride() == y.stride() == (1, 3)
+    assert torch.equal(x, y)

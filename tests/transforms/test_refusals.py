@@ -145,3 +145,13 @@ def test_string_of_parameter_dicts_is_refused() -> None:
 def test_one_draw_for_all_examples_cannot_take_probabilities_of_each() -> None:
     with pytest.raises(RuntimeError, match="Vmap does not currently support same randomness with a batched tensor input"):
         vmap(lambda t: t.bernoulli_(torch.full_like(t, 0.5)), randomness="same")(ones(3, 2))
+
+
+def test_as_strided_under_vmap_refuses_a_size_and_stride_of_different_lengths() -> None:
+    with pytest.raises(RuntimeError, match=r"size and stride must have the same length! Got size \[1\] and stride \[1, 2\]"):
+        torch.vmap(lambda x: torch.as_strided(x, (1,), (1, 2)))(torch.ones(3, 4))
+
+
+def test_linearize_refuses_integer_primals() -> None:
+    with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int"):
+        torch.func.linearize(lambda x: x, torch.ones(2, dtype=torch.int32))

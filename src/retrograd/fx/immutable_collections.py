@@ -8,8 +8,9 @@ from retrograd.utils._pytree import register_pytree_node
 
 __all__ = ["immutable_dict", "immutable_list"]
 
-ADVICE = ("If you are attempting to modify the kwargs or args of a torch.fx.Node object, instead create a new copy of it and "
-          "assign the copy to the node:\n    new_args = ...  # copy and mutate args\n    node.args = new_args")
+ADVICE = ("If you are attempting to modify the kwargs or args of a torch.fx.Node object,\n"
+          "instead create a new copy of it and assign the copy to the node:\n\n"
+          "    new_args = ...  # copy and mutate args\n    node.args = new_args")
 
 
 def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:

@@ -49,12 +49,18 @@ def _opdef(op: Any) -> CustomOpDef | None:
     return OPDEFS.get(name.removesuffix(".default")) if isinstance(name, str) else None
 
 
-def _existing(op: Any) -> UserOp:
+def _existing(op: Any, caller: str) -> UserOp:
+    _check_type(op, caller)
     found = find_op(op)
     if found is None:
         namespace, name = split_qualname(op)
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
     return found
+
+
+def _check_type(op: Any, caller: str) -> None:
+    if not isinstance(op, (str, UserOp, CustomOpDef)):
+        raise ValueError(f"{caller}({op}): got unexpected type for op: {type(op)}")
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
@@ -122,6 +128,7 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
     >>> half(torch.ones(2))
     tensor([0.5000, 0.5000])
     """
+    _check_type(op, "register_kernel")
     opdef = _opdef(op)
     if opdef is not None:
         return opdef.register_kernel(device_types, func)
@@ -143,6 +150,7 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     >>> twice(torch.empty(3, 4, device="meta")).shape
     torch.Size([6, 4])
     """
+    _check_type(op, "register_fake")
     opdef = _opdef(op)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,7 +204,7 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context
     if opdef is not None:
         opdef.register_autograd(backward, setup_context=setup_context)
         return
-    found = _existing(op)
+    found = _existing(op, "register_autograd")
     check_functional(found, found)
     found.generated = generated_function(found, backward, setup_context)
 
@@ -229,7 +237,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     >>> torch.func.vmap(twice)(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    found = _existing(op)
+    found = _existing(op, "register_vmap")
 
     def register(function: Callable[..., Any]) -> None:
         found.vmap_rule = function
@@ -254,7 +262,7 @@ def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[.
     ...     twice(torch.ones(2))
     tensor([0., 0.])
     """
-    found = _existing(op)
+    found = _existing(op, "register_torch_dispatch")
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         found.dispatch_rules[torch_dispatch_class] = function
@@ -275,6 +283,6 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
     torch.bfloat16
     """
     device_keys(device_type)
-    found = _existing(op)
+    found = _existing(op, "register_autocast")
     if device_type == "cpu":
         found.autocast_dtype = cast_inputs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.opdef import OpDef
+from retrograd.core.opdef import OpDef, Packet
 from retrograd.core.storage import owner_of, strides_of
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.library.arguments import bind, declaration, map_tensors, tensors_in
@@ -32,9 +32,15 @@ def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     >>> torch.library.opcheck(double, (torch.ones(2),), test_utils=("test_schema", "test_faketensor"))
     {'test_schema': 'SUCCESS', 'test_faketensor': 'SUCCESS'}
     """
+    if isinstance(op, Packet):
+        if len(op.rows()) > 1:
+            raise RuntimeError(f"opcheck can only test operators without overloads. Got the following overloads for "
+                               f"{str(op).replace('.', '::')}: {op.overloads()}")
+        op = op.rows()[0]
     found = op if type(op) is OpDef else find_op(op)
     if found is None:
-        raise ValueError(f"opcheck(op, ...): {op} is no operator that was declared with torch.library")
+        raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, "
+                         f"got {type(op)}")
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     unknown = [name for name in names if name not in TESTS]
     if unknown:
@@ -111,10 +117,11 @@ def check_fake(op: Any, args: Any) -> None:
     if len(expected) != len(found):
         raise RuntimeError(f"the fake impl returned {len(found)} tensors, the operator {len(expected)}")
     for a, b in zip(expected, found, strict=True):
-        for what, x, y in (("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype),
-                           ("stride", strides_of(a.array), strides_of(b.array))):
+        for what, x, y in (("Shapes", a.shape, b.shape), ("Dtypes", a.dtype, b.dtype),
+                           ("Strides", strides_of(a.array), strides_of(b.array))):
             if x != y:
-                raise RuntimeError(f"the fake impl of {declaration(op).name} returned {what} {y}, the operator {x}")
+                raise RuntimeError(f"When comparing the output of {op} on FakeTensor and concrete Tensors, found mismatched "
+                                   f"tensor metadata: {what} {x} and {y} are not equal!")
 
 
 def check_traced(op: Any, args: Any) -> None:

@@ -45,7 +45,7 @@ class Declared:
 
     @property
     def arguments(self) -> list[Any]:
-        return list(library._existing(self.qualname).declared.arguments)
+        return list(library._existing(self.qualname, "impl_backward").declared.arguments)
 
     def save(self, ctx: Any, inputs: Any, output: Any) -> None:
         if self.get("backward") is None:

@@ -210,6 +210,8 @@ def find_op(op: Any) -> UserOp | None:
     inner = getattr(op, "_opoverload", None)
     if inner is not None:
         return inner
+    if not isinstance(op, str):
+        return None
     namespace, name = split_qualname(op)
     opname, _, overload = name.partition(".")
     return userop.find(namespace, opname, "" if overload == "default" else overload)

@@ -214,6 +214,9 @@ class Vmap(Transform):
 
     def check_memory(self, t: Any, size: Any, stride: Any, offset: Any) -> None:
         """Refuse geometries in which an example reaches into the memory of another."""
+        if len(size) != len(stride):
+            raise RuntimeError("Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+                               f"{list(size)} and stride {list(stride)}")
         start = offset_of(t.array)
         first = start if offset is None else offset
         if 0 in size:

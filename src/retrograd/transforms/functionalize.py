@@ -66,7 +66,10 @@ def run_functional(func: Any, args: Any, kwargs: Any, copies: bool = False) -> A
     for leaf, t, value in zip(leaves, inputs, latest, strict=True):
         if isinstance(leaf, Tensor) and value is not leaf and t._extra.batch.cell.writes:
             if leaf.array.shape != value.array.shape:
-                leaf.resize_(value.array.shape)
+                if leaf.numel() == value.numel():       # an in-place view such as t_
+                    leaf.as_strided_(value.shape, value.stride())
+                else:
+                    leaf.resize_(value.array.shape)
             leaf.copy_(value)
     return result
 

@@ -98,6 +98,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                     "with dynamic shapes; try setting tracing_mode='symbolic' in your make_fx call.")
             return func(*args, **kwargs)
         node_args, node_kwargs = tracer.create_arg(args), tracer.create_arg(kwargs)
+        if str(func) == "aten.lift_fresh.default":      # neither the function nor the graph may write to the constant
+            func = torch.ops.aten.lift_fresh_copy.default
         result = func(*args, **kwargs)
         proxy = tracer.proxy(tracer.create_node("call_function", func, node_args, node_kwargs,
                                                 name=func.__name__.partition(".")[0]))

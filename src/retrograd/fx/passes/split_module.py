@@ -25,7 +25,7 @@ class Partition:
         self.needs: dict[str, None] = {}          # other partitions that must run before
 
 
-def split_module(m: GraphModule, root_m: Module, split_callback: Callable[[Node], Any], qualname_map: Any = None,
+def split_module(m: GraphModule, root_m: Module | None, split_callback: Callable[[Node], Any], qualname_map: Any = None,
                  keep_original_order: bool | None = False, keep_original_node_name: bool | None = False,
                  keep_original_input_name: bool = True) -> GraphModule:
     """Split a module: nodes for which `split_callback` gives the same value come into one submodule.
@@ -38,6 +38,7 @@ def split_module(m: GraphModule, root_m: Module, split_callback: Callable[[Node]
     >>> split(torch.ones(1))
     tensor([4.])
     """
+    root_m = m if root_m is None else root_m
     partitions: dict[str, Partition] = {}
     owner: dict[Node, Partition] = {}
     for node in m.graph.nodes:

@@ -43,6 +43,8 @@ def comparison(name: str) -> Any:
             return operators.dispatcher.binary(op, self, other)
         if name == "eq" and isinstance(other, np.ndarray) and other.dtype in dtypes.BY_NUMPY:
             return operators.dispatcher.binary(op, self, new_tensor(other))
+        if hasattr(type(other), "__torch_function__"):
+            return getattr(self, name)(other)
         return NotImplemented
     return compare
 

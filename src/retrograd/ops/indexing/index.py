@@ -654,7 +654,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if (switches.any_mode or self._flags or isinstance(value, Tensor)) and overridden((self, index, value), {}):
         hooks.torch_function(Tensor.__setitem__, (self, index, value), {})
         return
-    if not isinstance(value, (Tensor, int, float, complex)) and hasattr(value, "__torch_function__"):
+    if (not isinstance(value, (Tensor, int, float, complex)) and hasattr(value, "__torch_function__")
+            or not isinstance(index, (Tensor, int, slice, tuple)) and hasattr(index, "__torch_function__")):
         hooks.torch_function(Tensor.__setitem__, (self, index, value), {})
         return
     if self._flags & FLAG_SPARSE and not self.is_nested:

@@ -54,6 +54,8 @@ def is_dense(t: Any) -> bool:
 defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False, onnx="Identity")
 lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False,
                    onnx="Identity")
+defop("lift_fresh_copy(Tensor self) -> Tensor", kernel=lambda self: self.clone(), composite=True, variants="", out=False,
+      onnx="Identity")
 
 
 def lifted(t: Any) -> Any:
