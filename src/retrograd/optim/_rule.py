@@ -35,6 +35,7 @@ class Rule(Optimizer):
     _no_sparse: str | None = ""                             # why sparse gradients are refused; None if they are not
     _captured = "params and state_steps"
     _on_reals = True                                        # complex parameters are pairs of real ones
+    _differentiable_lists = False                           # foreach=True may be combined with differentiable=True
     _by_lists = True                                        # the formula can run on lists of tensors
 
     def __init__(self, params: Any, **settings: Any) -> None:
@@ -74,7 +75,7 @@ class Rule(Optimizer):
     def _step_group(self, group: dict[str, Any]) -> None:
         """Change all parameters of a group that have gradients."""
         differentiable, maximize = group.get("differentiable", False), group.get("maximize", False)
-        if differentiable and group.get("foreach"):
+        if differentiable and group.get("foreach") and not self._differentiable_lists:
             raise AssertionError("_foreach ops don't support autograd")
         settings = group if differentiable else with_numbers(group)
         found_inf, scale = self.__dict__.get("found_inf"), self.__dict__.get("grad_scale")

@@ -28,6 +28,8 @@ class SGD(Rule):
     _no_sparse = None
     _on_reals = False
 
+    _differentiable_lists = True
+
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
                  nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
                  fused: bool | None = None) -> None:
