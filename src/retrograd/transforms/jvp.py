@@ -85,11 +85,11 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     >>> derivative(torch.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
+    output = func(*primals)
     flat, spec = flatten(primals)
     for t in flat:
         if isinstance(t, Tensor) and not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype}")
-    output = func(*primals)
     def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = flatten(tangents)
         if direction_spec != spec:
