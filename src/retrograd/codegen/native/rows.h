@@ -169,23 +169,52 @@ static void turn_rows(const Lines *j, int o, long first, long m, long n, char *b
     }
   }
 }
+/* Rows of half precision as floats one after the other, or back. */
+static void widen_rows(const Lines *j, int o, long first, long m, float *flat, int back) {
+  const int last = j->nd - 1;
+  const long n = j->n, joined = j->nd == 1 && j->st[o][0] == 2 * n ? m : 1;
+  const long step[2] = {back ? 4 : 2, back ? 2 : 4};
+  const char types[2] = {back ? F32 : j->t[o], back ? j->t[o] : F32};
+  for (long r = 0; r < m; r += joined) {
+    char *p = j->p[o];
+    for (long d = last, left = first + r; d >= 0; left /= j->shape[d--]) p += left % j->shape[d] * j->st[o][d];
+    char *both[2] = {back ? (char *)(flat + r * n) : p, back ? p : (char *)(flat + r * n)};
+    copy_loop(0)(both, step, types, joined * n, NULL);
+  }
+}
 static void short_task(void *argument, long k) {
   const Lines *j = argument;
   const long n = j->n, side = short_side(n), r1 = (k + 1) * j->chunk < j->rows ? (k + 1) * j->chunk : j->rows;
   const size_t unit = (size_t)n * side * 8;
-  char *memory = malloc(unit * (j->nop + j->kept) + 64), *start = (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+  char *memory = malloc(unit * (j->nop + j->kept + 1) + 64), *start = (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
   if (!memory) return;
+  float *flat = (float *)(start + (j->nop + j->kept) * unit);
+  char t[MAXOP], half[MAXOP];
+  for (int o = 0; o < j->nop; o++) {
+    half[o] = (j->t[o] == BF16 || j->t[o] == F16) && j->cs[o] == 2;
+    t[o] = half[o] ? F32 : j->t[o];
+  }
   for (long r = k * j->chunk; r < r1; r += side) {
     const long m = r + side < r1 ? side : r1 - r;
     char *q[MAXOP];
     long s[MAXOP];
     for (int o = 0; o < j->nop; o++) {
       q[o] = start + o * unit;
-      s[o] = j->cs[o] ? side * item_size[(int)j->t[o]] : item_size[(int)j->t[o]];
-      if (o < j->nin) turn_rows(j, o, r, m, n, q[o], side, 0);
+      s[o] = j->cs[o] ? side * item_size[(int)t[o]] : item_size[(int)t[o]];
+      if (o >= j->nin) continue;
+      if (half[o]) {
+        widen_rows(j, o, r, m, flat, 0);
+        turn_words((char *)flat, n * 4, q[o], side * 4, m, n);
+      } else
+        turn_rows(j, o, r, m, n, q[o], side, 0);
     }
-    j->wide_f(q, s, j->t, n, m, j->num, start + j->nop * unit);
-    for (int o = j->nin; o < j->nop; o++) turn_rows(j, o, r, m, j->cs[o] ? n : 1, q[o], side, 1);
+    j->wide_f(q, s, t, n, m, j->num, start + j->nop * unit);
+    for (int o = j->nin; o < j->nop; o++)
+      if (half[o]) {
+        turn_words(q[o], side * 4, (char *)flat, n * 4, n, m);
+        widen_rows(j, o, r, m, flat, 1);
+      } else
+        turn_rows(j, o, r, m, j->cs[o] ? n : 1, q[o], side, 1);
   }
   free(memory);
 }
