@@ -13,8 +13,10 @@ import numpy as np
 from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call_ordinary, make_view
 from retrograd.core.kernels import run_kernel, write_into
+from retrograd.core.origin import remember
 from retrograd.core.plain.operators import COMMON, constant, new_text
-from retrograd.core.record import dropped, finish, record, save_results
+from retrograd.core.recipe import NOT_IMPLEMENTED, SHAPE, SIZES, VALUE
+from retrograd.core.record import dropped, finish, node_class, record, save_results
 from retrograd.core.tensor import Tensor, View, counter_of, new_tensor, wants_grad
 from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
@@ -38,9 +40,14 @@ def is_regular(array: Any) -> bool:
 SPACE: dict[str, Any] = dict(
     COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
-    write_into=write_into, counter_of=counter_of, is_regular=is_regular, number_as=number_as,
+    write_into=write_into, counter_of=counter_of, is_regular=is_regular, number_as=number_as, remember=remember,
     View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT,
 )
+
+
+def names_of(op: Any) -> dict[str, Any]:
+    """The names that the text of an op's body uses beside those of SPACE."""
+    return dict(op=op, compute=op.compute, check=op.check, cls=node_class(op) if op.differentiable else None)
 
 
 # `dispatch.make_view` for a tensor that is not a view and needs no gradient, or where none is recorded
@@ -56,6 +63,25 @@ NEW
         v = t._view = new(View)
         v.op, v.args, v.output, v.version, v.parent, v.depth, v.base = op, REST, -1, c.n, None, 0, SOURCE
         v.creation = NO_GRAD_MODE if flags else DEFAULT
+"""
+
+
+NODE = """
+node = new(cls)
+node._seq_ = numbers.n = numbers.n + 1
+node._op_ = op
+node._count_ = 1
+node._nrs_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = node._hooks_ = node._metadata_ = None
+node._mark_ = node._waits_ = 0
+"""
+
+# `record.edge_at`
+EDGE = """
+nPLACE = SOURCE._node
+if nPLACE is None or SOURCE._view is not None: nPLACE = edge_from(node, SOURCE)
+if SOURCE._nr and nPLACE is not None:
+    if node._nrs_ is None: node._nrs_ = [0] * COUNT
+    node._nrs_[PLACE] = SOURCE._nr
 """
 
 
@@ -140,11 +166,59 @@ class Body:
         if not op.differentiable:
             return "    return t\n"
         text += "    if wanted and (z.dtype.kind in 'fcVW' or not dropped(op, z)):\n"
-        text += f"        node = record(op, ({self.values},), wanted, False)\n"
         if op.has_lists or op.real_only:
+            text += f"        node = record(op, ({self.values},), wanted, False)\n"
             return text + "        finish(op, node, wanted, (t,))\n    return t\n"
+        text += indent(self.node(), "        ")
         text += "        t._node, t._requires, node._shape_, node._dtype_ = node, True, z.shape, z.dtype\n"
         return text + ("        save_results(op, node, wanted, (t,))\n" if op.saves_result else "") + "    return t\n"
+
+    def node(self) -> str:
+        """The node with its edges and saved inputs: the lines of `record.record` for one or two inputs that are tensors."""
+        op = self.op
+        places = [place for place, i in enumerate(op.inputs) if i in self.tensors]
+        if op.vjp is NOT_IMPLEMENTED or len(places) > 2:
+            return f"node = record(op, ({self.values},), wanted, False)\n"
+        text = NODE
+        for place in places:
+            edge = EDGE.replace("SOURCE", self.expressions[op.inputs[place]]).replace(
+                "PLACE", str(place)).replace("COUNT", str(len(op.inputs)))
+            if len(places) > 1:
+                edge = f"n{place} = None\nif wanted & {1 << place}:\n" + indent(edge, "    ")
+            text += edge
+        text += f"node._next_ = ({''.join([f'n{i}, ' if i in places else 'None, ' for i in range(len(op.inputs))])})\n"
+        masks = [1 << place for place in places]
+        for mask in [*masks, sum(masks)] if len(masks) > 1 else masks:
+            lines = self.kept(op.plan(mask))
+            if lines and len(masks) > 1:
+                lines = [f"if wanted == {mask}:", *[f"    {line}" for line in lines]]
+            text += "".join([f"{line}\n" for line in lines])
+        return text + "if switches.any_mode and tls.origins: remember(node)\n"
+
+    def kept(self, plan: Any) -> list[str]:
+        """The lines that save what a plan lists."""
+        op, lines = self.op, []
+        if plan.inputs or plan.outputs:
+            values = ["None"] * len(op.saved_names)
+            for slot, i in plan.inputs:
+                values[slot] = self.expressions[i]
+            lines.append(f"node._saved_ = [{', '.join(values)}]")
+            lines += [f"if {self.expressions[i]}._counter is not None: note_version(node, {slot}, {self.expressions[i]})"
+                      for slot, i in plan.inputs if i in self.tensors]
+        if plan.attrs:
+            values = ["None"] * len(op.attr_names)
+            for slot, kind, i, extra in plan.attrs:
+                e = self.expressions[i]
+                values[slot] = e if kind == VALUE else f"x{i}.shape" if kind in (SIZES, SHAPE) and i in self.tensors else (
+                    f"attribute_value({kind}, {e}, {extra})")
+            keep = f"node._attrs_ = ({', '.join(values)},)"
+            if plan.only_shown:              # see `has_defaults`
+                given = [i for _, _, i, _ in plan.attrs if self.expressions[i].isidentifier() and self.expressions[i] != "None"]
+                spelled = [i for _, _, i, _ in plan.attrs if i not in given and self.expressions[i] != repr(op.defaults[i])]
+                tests = [f"{self.expressions[i]} is not op.defaults[{i}]" for i in given] + ["True"] * bool(spelled)
+                keep = f"if {' or '.join(tests)}: {keep}" if tests else ""
+            lines += [keep] if keep else []
+        return lines
 
     def writes_alone(self) -> bool:
         """Whether an in-place op writes to its first argument only, an array that its kernel takes as it is."""

@@ -24,7 +24,7 @@ from retrograd.core.convert import MISMATCH, SMALL
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.opdef import OpDef
-from retrograd.core.plain.bodies import ASK, SPACE, Body
+from retrograd.core.plain.bodies import ASK, SPACE, Body, names_of
 from retrograd.core.plain.operators import F32, F64, run_text
 from retrograd.core.recipe import Binding
 from retrograd.core.state import tls
@@ -275,7 +275,7 @@ def body_of(call: Call) -> tuple[str, dict[str, Any]] | None:
     op = call.target
     if type(op) is OpDef:
         op = meaning(op)
-        space.update(op=op, compute=op.compute, check=op.check)
+        space.update(names_of(op))
         text += Body(op, call.expressions, call.types).text()
     else:
         space["target"] = op
@@ -344,7 +344,7 @@ def written_body(op: OpDef, args: Any) -> Any:
         text += f"    if {' or '.join([f'{a}._flags' for a in flagged])}: return ASK\n"
     text += "".join([f"    {line}\n" for line in lines])
     text += Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False).text()
-    space = dict(SPACE, tensors=tensors, op=op, compute=op.compute, check=op.check)
+    space = dict(SPACE, tensors=tensors, **names_of(op))
     run_text(text, op.name, space)
     return space["pattern"]
 
