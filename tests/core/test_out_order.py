@@ -38,6 +38,12 @@ expanded = torch.ones(1, 3).expand(3, 3)
     (lambda: torch.softmax(plain.long(), 0, out=wide), "Expected out tensor to have dtype long int, but got double"),
     (lambda: torch.min(plain, 0, out=(torch.empty(0), torch.ones(2, requires_grad=True))),
      "Expected out tensor to have dtype long int"),                   # an index has no gradient
+    (lambda: torch.cumsum(plain, 0, dtype=torch.float64, out=plain), "Expected out tensor to have dtype double, but got float"),
+    (lambda: torch.sum(plain, 0, dtype=torch.int64, out=wide), "Expected out tensor to have dtype long int, but got double"),
+    (lambda: torch.mean(plain, 0, dtype=torch.float32, out=wide), "Expected out tensor to have dtype float, but got double"),
+    (lambda: torch.mean(plain, 0, dtype=torch.int64, out=wide), "could not infer output dtype"),
+    (lambda: torch.mean(plain + 0j, 0, out=plain.int()), "result type Float can't be cast to the desired output type Int"),
+    (lambda: torch.softmax(plain, 0, torch.int64, out=wide), "Expected out tensor to have dtype long int, but got double"),
     (lambda: torch.norm(plain, 2, 0, out=wide), "Expected out tensor to have dtype float, but got double"),
 ])
 def test_first_refusal_is_pytorchs(call: Any, said: str) -> None:

@@ -144,3 +144,22 @@ def test_matmul_refuses_gradients_before_the_dtype_of_out() -> None:
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="functions with out=... arguments don't support automatic differentiation"):
         torch.matmul(x, x, out=torch.empty(0, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("write", [
+    lambda out: torch.mv(torch.eye(3).to(out.dtype), torch.ones(3, dtype=out.dtype), out=out),
+    lambda out: torch.add(torch.ones(3), 0, out=out), lambda out: torch.sum(torch.eye(3), 0, out=out),
+    lambda out: torch.cumprod(torch.ones(3), 0, out=out), lambda out: torch.cat([torch.ones(3)], out=out)])
+def test_out_with_lazy_bits_has_the_values_of_the_result(write: Any) -> None:
+    negated = (torch.ones(3) * (1 + 1j)).conj().imag
+    conjugated = (torch.ones(3) * (1 + 1j)).conj()
+    assert negated.is_neg() and conjugated.is_conj()
+    assert write(negated).tolist() == [1, 1, 1] and write(conjugated).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("scan", [torch.cumsum, torch.cumprod])
+def test_scans_write_bools_only_where_nothing_is_scanned(scan: Any) -> None:
+    assert scan(torch.ones(()), 0, out=torch.empty((), dtype=torch.bool)).item() is True
+    assert scan(torch.ones(0), 0, out=torch.empty(0, dtype=torch.bool)).shape == (0,)
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        scan(torch.ones(3), 0, out=torch.empty(3, dtype=torch.bool))

@@ -16,3 +16,8 @@ def test_batched_index_select_gathers() -> None:
 def test_index_select_of_numbers_under_vmap() -> None:
     x = torch.arange(3.)
     assert torch.vmap(lambda x: x.index_select(0, torch.tensor([0])))(x).equal(x)
+
+
+def test_scalar_examples_repeat() -> None:
+    index = torch.tensor([0, 0])
+    assert torch.vmap(lambda x: x.index_select(0, index))(torch.tensor([2.0, 1.0])).tolist() == [[2, 2], [1, 1]]

@@ -152,6 +152,8 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
     check_out_memory(function, inputs, outs)
     # an output that is also an input is written in place, with the errors of an in-place op
     rule = "cast" if function.out == "found" and any([t is out for t in inputs]) else None
+    if ("out_dtype" in function.traits or function.out.startswith("inexact")) and dtype_argument(function, args) is not None:
+        rule = "same"
     try:
         result = dispatch.compute(function, inputs)
     except NotImplementedError as error:
@@ -172,6 +174,11 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
     if function.promote is not None and isinstance(result, Tensor):
         check_out_shape(out, inputs, result.array.shape)
     return assign_out(op, outs, result, rule)
+
+
+def dtype_argument(op: OpDef, inputs: Sequence[Any]) -> Any:
+    """The dtype= that a call gives, or None."""
+    return next((a for a, p in zip(inputs, op.schema.params, strict=False) if p.name == "dtype"), None)
 
 
 def check_before_kernel(op: OpDef, inputs: Sequence[Any], out: Tensor, rule: Any) -> None:
@@ -196,9 +203,11 @@ def check_before_dtypes(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]
     """Check the dtypes of out= tensors for an op whose kernel does not support the operands' dtype."""
     function = op.functional
     operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
-    refused = operands[0].dtype
+    given_dtype = dtype_argument(function, inputs)
+    refused = given_dtype or operands[0].dtype
     try:
-        floats = [hooks.cast(t, FLOAT32) if isinstance(t, Tensor) and t.dtype is refused else t for t in inputs]
+        floats = [dtypes.float32 if t is given_dtype is not None else t if not isinstance(t, Tensor) or t.dtype is not refused
+                  else hooks.cast(t, FLOAT32) for t in inputs]
         made = function.compute(*floats) if function.composite else dispatch.compute(function, floats)
     except Exception:
         return

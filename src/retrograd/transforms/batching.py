@@ -141,7 +141,8 @@ class Vmap(Transform):
                 raise
             result, where = families.loop(op, values, dims, self.size)
         else:
-            if not self.legacy and self.size:
+            # a complete rule accepts examples that the op alone refuses, as PyTorch's does
+            if not self.legacy and self.size and not getattr(op.batch, "complete", False):
                 check_example(op, args)
         return self.wrap_results(op, result, where)
 

@@ -82,6 +82,9 @@ def batched_index_select(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return late.gather(self, dim, index.reshape(shape).expand(wanted)), 0
 
 
+batched_index_select.complete = True    # type: ignore[attr-defined]
+
+
 index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",

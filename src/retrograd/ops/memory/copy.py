@@ -407,8 +407,16 @@ def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str 
         hooks.resize_out(out, value)
     check_writable(out.array)
     if not out._flags & FLAG_META:
-        out.array[...] = resolve(value).array
+        out.array[...] = stored(value, out._flags)
     bump(out)
+
+
+def stored(value: Any, flags: int) -> Any:
+    """The array of `value` as it lies in the memory of a tensor with these flags: conjugated or negated by lazy bits."""
+    array = resolve(value).array
+    if flags & FLAG_CONJ:
+        array = array.conj()
+    return -array if flags & FLAG_NEG else array
 
 
 def record_out(out: Any, value: Any, rule: str, output: str) -> None:

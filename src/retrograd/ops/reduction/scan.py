@@ -53,7 +53,7 @@ C_NAMES = {
 
 cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    out="number: cumsum_out_cpu",
+    out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
     vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", traits=("guarded", "out_dtype"),
     pattern="dims",
@@ -121,7 +121,7 @@ def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> 
 
 cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    out="number: cumprod_out_cpu",
+    out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
     vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", traits=("guarded", "out_dtype"),
     pattern="dims",

@@ -125,7 +125,7 @@ nansum = defop(
     jvp=lambda self_p, self_t, dim, keepdim, dtype:
         self_t.masked_fill(self_p.isnan(), 0).sum(dim, keepdim, dtype=dtype),
     batch=along_dim,
-    lower="sum(0 if self != self else self)", pattern="dims",
+    lower="sum(0 if self != self else self)", pattern="dims", traits=("out_dtype",),
 )
 
 
@@ -159,7 +159,7 @@ def mean_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 
 mean_dims = defop(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    out="cast",
+    out="inexact: result type Float can't be cast to the desired output type {out}",      # of a sum, divided in place
     kernel=mean_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
@@ -182,6 +182,9 @@ def nanmean_composite(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype.category < 2:
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
                            f"{self.dtype.legacy}")
+    if dtype is not None and dtype.category < 2:
+        raise RuntimeError("nanmean(): could not infer output dtype. Optional dtype must be either a floating point or "
+                           f"complex dtype. Got: {dtype.legacy}")
     count = self.detach().isnan().logical_not().sum(dim, keepdim)
     return self.nansum(dim, keepdim, dtype=dtype) / count
 

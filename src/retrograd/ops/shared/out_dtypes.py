@@ -3,7 +3,7 @@
 "cast"       any dtype that the result can be cast to; the default of ops that promote, and of those made of others
 "same"       the result's dtype alone; the default of all others
 "any"        any dtype; results are cast to it, with loss
-"number: op" any dtype but bool, which the kernel does not support
+"inexact: text" any floating-point or complex dtype
 "bool: text" bool or uint8
 "cat"        "cast" with an error of its own
 "found", "scalar", "scalar_type"    the same with other error texts
@@ -37,12 +37,8 @@ TEXTS = {
 def check_dtype(rule: str, value: Any, out: Any, name: str) -> None:
     """Refuse an out= tensor of dtype `out` for a result of dtype `value`."""
     kind, _, own = rule.partition(": ")
-    if value is out and kind != "number" or rule == "any":
+    if value is out or rule == "any" or kind == "inexact" and out.category > 1:
         return
-    if kind == "number":
-        if out is not dtypes.bool_:
-            return
-        raise NotImplementedError(f'"{own}" not implemented for \'Bool\'')
     if kind in ("cast", "castable", "cat") and dtypes.can_cast(value, out) or kind == "complex" and out.is_complex or (
             kind == "float" and out.is_floating_point) or kind == "bool" and out is dtypes.uint8:
         return
