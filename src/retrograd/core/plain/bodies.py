@@ -17,6 +17,7 @@ from retrograd.core.origin import remember
 from retrograd.core.plain.operators import COMMON, constant, new_text
 from retrograd.core.recipe import NOT_IMPLEMENTED, SHAPE, SIZES, VALUE
 from retrograd.core.record import dropped, finish, node_class, record, save_results
+from retrograd.core.saved import save_output
 from retrograd.core.tensor import Tensor, View, counter_of, new_tensor, wants_grad
 from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
@@ -41,7 +42,7 @@ SPACE: dict[str, Any] = dict(
     COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
     write_into=write_into, counter_of=counter_of, is_regular=is_regular, number_as=number_as, remember=remember,
-    View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT,
+    save_output=save_output, View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT,
 )
 
 
@@ -152,7 +153,7 @@ class Body:
         if named or self.public or not op.returns_list:
             text += f"    made = {'tuple.__new__(op.result_type, made)' if named else 'tuple(made)'}\n"
         if op.differentiable:
-            text += f"    if wanted: finish(op, record(op, ({self.values},), wanted, False), wanted, made)\n"
+            text += "    if wanted:\n" + indent(self.node(), "        ") + "        finish(op, node, wanted, made)\n"
         return self.arrays() + self.gradients() + self.computing() + self.then(text + "    return made\n")
 
     def single(self) -> str:
@@ -171,13 +172,13 @@ class Body:
             return text + "        finish(op, node, wanted, (t,))\n    return t\n"
         text += indent(self.node(), "        ")
         text += "        t._node, t._requires, node._shape_, node._dtype_ = node, True, z.shape, z.dtype\n"
-        return text + ("        save_results(op, node, wanted, (t,))\n" if op.saves_result else "") + "    return t\n"
+        return text + (indent(self.result_kept(), "        ") if op.saves_result else "") + "    return t\n"
 
     def node(self) -> str:
         """The node with its edges and saved inputs: the lines of `record.record` for one or two inputs that are tensors."""
         op = self.op
-        places = [place for place, i in enumerate(op.inputs) if i in self.tensors]
-        if op.vjp is NOT_IMPLEMENTED or len(places) > 2:
+        places = self.places()
+        if not places:
             return f"node = record(op, ({self.values},), wanted, False)\n"
         text = NODE
         for place in places:
@@ -187,13 +188,30 @@ class Body:
                 edge = f"n{place} = None\nif wanted & {1 << place}:\n" + indent(edge, "    ")
             text += edge
         text += f"node._next_ = ({''.join([f'n{i}, ' if i in places else 'None, ' for i in range(len(op.inputs))])})\n"
-        masks = [1 << place for place in places]
+        text += self.by_mask(self.kept)
+        return text + "if switches.any_mode and tls.origins: remember(node)\n"
+
+    def places(self) -> list[int]:
+        """The places of the inputs that are tensors, where the node is written out; else none."""
+        op = self.op
+        places = [place for place, i in enumerate(op.inputs) if i in self.tensors]
+        return [] if op.has_lists or op.vjp is NOT_IMPLEMENTED or len(places) > 2 else places
+
+    def by_mask(self, lines_for: Any) -> str:
+        """The lines for the plan of each combination of inputs that may need gradients."""
+        masks, text = [1 << place for place in self.places()], ""
         for mask in [*masks, sum(masks)] if len(masks) > 1 else masks:
-            lines = self.kept(op.plan(mask))
+            lines = lines_for(self.op.plan(mask))
             if lines and len(masks) > 1:
                 lines = [f"if wanted == {mask}:", *[f"    {line}" for line in lines]]
             text += "".join([f"{line}\n" for line in lines])
-        return text + "if switches.any_mode and tls.origins: remember(node)\n"
+        return text
+
+    def result_kept(self) -> str:
+        """`record.save_results` for one result."""
+        if not self.places() or self.op.returns_list:
+            return "save_results(op, node, wanted, (t,))\n"
+        return self.by_mask(lambda plan: [f"save_output(node, {slot}, t, {nr})" for slot, nr in plan.outputs])
 
     def kept(self, plan: Any) -> list[str]:
         """The lines that save what a plan lists."""
