@@ -67,3 +67,17 @@ def test_ends_of_special_functions() -> None:
     assert torch.special.i0e(torch.tensor([inf, -inf])).tolist() == [0, 0]
     for name in ("i0", "i1", "i0e", "i1e"):
         assert getattr(torch.special, name)(torch.tensor([nan])).isnan().all()
+
+
+def test_fmod_of_doubles_is_exact() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(20_000) * 10.0 ** rng.uniform(-3, 3, 20_000)
+    whole = y * rng.integers(1, 50, y.size)
+    for x in (rng.standard_normal(y.size) * 1e6, whole, np.nextafter(whole, np.inf), np.nextafter(whole, -np.inf),
+              whole * 1e-310, np.where(np.arange(y.size) % 1500, whole, np.inf), whole * 1e20):
+        with np.errstate(all="ignore"):
+            wanted = np.fmod(x, y)
+        made = torch.fmod(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+        np.testing.assert_array_equal(made, wanted)
+        finite = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(made)[finite], np.signbit(wanted)[finite])

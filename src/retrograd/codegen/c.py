@@ -121,8 +121,9 @@ def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
     for n in (n for _, e in steps for n in ast.walk(e) if isinstance(n, ast.Call) and called(n) in FAR):
         if called(n) != "fmod":
             found.append(f"!(abs_{c}({expression(n.args[0], c)}) < (T)TRIG_LIMIT)")
-        elif c == "f":
-            found.append(f"!(abs_f({expression(n.args[0], c)} / {expression(n.args[1], c)}) < (T)FMOD_LIMIT)")
+        elif c != "l":
+            limit = "FMOD_LIMIT" if c == "f" else "FMOD_LIMIT_D"
+            found.append(f"!(abs_{c}({expression(n.args[0], c)} / {expression(n.args[1], c)}) < (T){limit})")
     return found
 
 

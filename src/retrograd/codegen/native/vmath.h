@@ -358,7 +358,17 @@ static inline float fmod_f(float x, float y) {
 }
 static inline float fmod_f_exact(float x, float y) { return __builtin_fmodf(x, y); }
 static inline double fmod_d_exact(double x, double y) { return __builtin_fmod(x, y); }
+/* Below 2^52 the truncated quotient is right or one too large in magnitude, and x - q * y exact: one step back mends it. */
+#define FMOD_LIMIT_D 4503599627370496.
+#ifdef __FP_FAST_FMA
+static inline double fmod_d(double x, double y) {
+  const double b = abs_d(y), a = abs_d(x), q = trunc_d(a / b), r = __builtin_fma(-q, b, a);
+  const double v = b == INF_d ? a : r < 0 ? r + b : r;
+  return bits_d(x) < 0 ? -v : v;
+}
+#else
 static inline double fmod_d(double x, double y) { return __builtin_fmod(x, y); }
+#endif
 static inline float lgamma_f(float x) { return __builtin_lgammaf(x); }
 static inline double lgamma_d(double x) { return __builtin_lgamma(x); }
 static inline float nextafter_f(float x, float y) {
