@@ -68,7 +68,7 @@ _LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "c
           "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides",
           "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
           "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu", "_decomp", "_dispatch",
-          "_lobpcg", "_lowrank")
+          "_lobpcg", "_lowrank", "_prims", "_refs")
 _ELSEWHERE = {
     "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "core.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",

@@ -237,6 +237,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "get_file_path_2": "_torch_private:file_path_beside",
         "get_writable_path": "_torch_private:writable_path",
     },
+    "_vendor.packaging.version": {
+        "parse": "torch_version:TorchVersion",
+        "Version": "torch_version:TorchVersion",
+    },
     "_export.wrappers": {
         "mark_subclass_constructor_exportable_experimental": "_torch_private:exportable_constructor",
     },

@@ -1,0 +1,4 @@
+"""References of `retrograd.nn.functional`."""
+from retrograd._refs.nn import functional
+
+__all__ = ["functional"]
