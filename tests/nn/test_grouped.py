@@ -60,3 +60,26 @@ def test_groups_with_scales_are_refused_on_the_cpu() -> None:
     one = F.ScalingType.TensorWise
     with pytest.raises(NotImplementedError, match="'aten::_scaled_grouped_mm_v2' with arguments from the 'CPU' backend"):
         F.scaled_grouped_mm(torch.ones(2, 2), torch.ones(2, 2), torch.ones(1), one, torch.ones(1), one)
+
+
+def test_products_with_scales_are_ops() -> None:
+    a, b = torch.randn(4, 8).to(torch.float8_e4m3fn), torch.randn(3, 8).to(torch.float8_e4m3fn).t()
+    two, rows, columns = torch.tensor(2.0), torch.rand(4, 1), torch.rand(1, 3)
+    product = a.float() @ b.float()
+    torch.testing.assert_close(torch._scaled_mm(a, b, two, two, out_dtype=torch.float32), 4 * product)
+    torch.testing.assert_close(torch._scaled_mm(a, b, rows, columns, out_dtype=torch.float32), rows * product * columns)
+    assert torch.ops.aten._scaled_mm(a, b, two, two).dtype is torch.float8_e4m3fn
+    by_lists = torch._scaled_mm_v2(a, b, [rows], [1], [0], [columns], [1], [0], torch.ones(3), torch.float32)
+    torch.testing.assert_close(by_lists, rows * product * columns + 1)
+
+
+def test_scales_that_do_not_fit_are_refused() -> None:
+    a, b, one = torch.ones(4, 8).to(torch.float8_e4m3fn), torch.ones(8, 3).to(torch.float8_e4m3fn), torch.tensor(1.0)
+    with pytest.raises(ValueError, match="Invalid scaling configuration"):
+        torch._scaled_mm(a, b, torch.ones(2), one)
+    with pytest.raises(ValueError, match="a and b should be float8"):
+        torch._scaled_mm(a.float(), b.float(), one, one)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        torch._scaled_mm(a, b[:4], one, one)
+    with pytest.raises(NotImplementedError, match="unswizzled"):
+        torch._scaled_mm_v2(a, b, [one], [0], [1], [one], [0], [0], None, None)

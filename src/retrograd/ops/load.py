@@ -19,7 +19,7 @@ TABLES = """
     elementwise.binary create.random create.sampling reduction.sums memory.resize reduction.scan indexing.scatter
     indexing.slices indexing.flat views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral
     signal.stft memory.tangents shared.as_ops shared.testing elementwise.unary nn.unfold nn.upsample views.copies
-    signal.windows linalg.grouped
+    signal.windows linalg.grouped linalg.scaled
 """.split()
 
 

@@ -1,4 +1,4 @@
-"""Products of groups of matrices, and of matrices with scales, by their plain formulas."""
+"""Products of groups of matrices, and of matrices with scales."""
 from __future__ import annotations
 
 from enum import Enum
@@ -35,10 +35,6 @@ class SwizzleType(Enum):
     SWIZZLE_32_4_4 = 1
 
 
-BLOCKS = {ScalingType.BlockWise1x16: (1, 16), ScalingType.BlockWise1x32: (1, 32), ScalingType.BlockWise1x128: (1, 128),
-          ScalingType.BlockWise128x128: (128, 128)}
-
-
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """Products of groups of matrices; `offs` says where the groups end along the rows, columns or the common dimension.
 
@@ -60,11 +56,9 @@ def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b
     tensor([[12., 12.],
             [12., 12.]])
     """
-    for swizzle in (swizzle_a, swizzle_b):
-        if any([kind is not SwizzleType.NO_SWIZZLE for kind in as_list(swizzle)]):
-            raise NotImplementedError("scales in an order for CUDA's matrix units are not supported: pass them unswizzled")
-    product = scaled(mat_a, scale_a, scale_recipe_a, False) @ scaled(mat_b, scale_b, scale_recipe_b, True)
-    return (product if bias is None else product + bias.float()).to(output_dtype or torch.bfloat16)
+    return torch._scaled_mm_v2(mat_a, mat_b, as_list(scale_a), numbers(scale_recipe_a), numbers(swizzle_a), as_list(scale_b),
+                               numbers(scale_recipe_b), numbers(swizzle_b), bias, output_dtype or torch.bfloat16,
+                               contraction_dim, use_fast_accum)
 
 
 def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any,
@@ -85,15 +79,6 @@ def as_list(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
-def scaled(matrix: Any, scale: Any, recipe: Any, is_second: bool) -> Any:
-    """A matrix as float32 with its scales applied; blocks run along the common dimension."""
-    values = matrix.float()
-    for factor, kind in zip(as_list(scale), as_list(recipe), strict=True):
-        factor = factor.float()
-        if kind in BLOCKS:
-            rows, columns = BLOCKS[kind][::-1] if is_second else BLOCKS[kind]
-            factor = factor.repeat_interleave(rows, 0).repeat_interleave(columns, 1)[:values.shape[0], :values.shape[1]]
-        elif kind is ScalingType.TensorWise:
-            factor = factor.reshape(())
-        values = values * factor
-    return values
+def numbers(kinds: Any) -> list[int]:
+    """The values of members of ScalingType or SwizzleType."""
+    return [kind.value for kind in as_list(kinds)]

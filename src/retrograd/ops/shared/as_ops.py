@@ -66,6 +66,11 @@ FUNCTIONS = """
         bool? align_to_window=None) -> Tensor
     istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
         bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor
+    _scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None,
+        ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor
+    _scaled_mm_v2(Tensor self, Tensor mat2, Tensor[] scale_a, int[] recipe_a, int[] swizzle_a, Tensor[] scale_b,
+        int[] recipe_b, int[] swizzle_b, Tensor? bias, ScalarType? out_dtype, int[] contraction_dim=[],
+        bool use_fast_accum=False) -> Tensor
     _grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
     _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor
     _shape_as_tensor(Tensor self) -> Tensor
