@@ -80,6 +80,15 @@ def test_every_function_as_an_op_exists():
     assert [name for name in names if not hasattr(late, name) and not hasattr(torch.Tensor, name)] == []
 
 
+def test_ops_of_other_devices_can_be_named_but_not_called():
+    op = aten._scaled_dot_product_flash_attention.default
+    assert str(op._schema).startswith("aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float")
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::_scaled_dot_product_flash_attention' with arguments"):
+        op(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+    with pytest.raises(AssertionError, match="Jiterator is only supported on CUDA and ROCm GPUs, none are available"):
+        torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")(torch.ones(2))
+
+
 def test_selecting_from_an_empty_tensor_keeps_strides():
     x = torch.empty(0, 3, 3, 2)
     assert x[..., 1].stride() == (18, 6, 2)

@@ -261,7 +261,7 @@ class device_of(device):
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
+    if name in ("amp", "graphs", "jiterator", "memory", "nvtx", "random", "streams"):
         return import_module(f"retrograd.cuda.{name}")
     if name.endswith("Tensor"):
         types = import_module("retrograd.cuda.types").TYPES

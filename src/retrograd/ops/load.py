@@ -18,8 +18,8 @@ TABLES = """
     elementwise.operators nn.packing nn.padding nn.fake_quantize elementwise.arithmetic linalg.ldl reduction.segments nn.pool
     elementwise.binary create.random create.sampling reduction.sums memory.resize reduction.scan indexing.scatter
     indexing.slices indexing.flat views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral
-    signal.stft memory.tangents shared.as_ops shared.testing elementwise.unary nn.unfold nn.upsample views.copies
-    signal.windows linalg.grouped linalg.scaled
+    signal.stft memory.tangents shared.as_ops shared.cuda_only shared.testing elementwise.unary nn.unfold nn.upsample
+    views.copies signal.windows linalg.grouped linalg.scaled
 """.split()
 
 
