@@ -29,7 +29,8 @@ for name in list(FORMS):
 
 def is_elsewhere(op: OpDef) -> bool:
     """Whether an op was declared by a user, is one of nested tensors, pins memory, which no device here can, is a public
-    function as an op or is CUDA's alone; tests/library, tests/nested, tests/test_storage.py and core/test_overloads.py are about those."""
+    function as an op or is CUDA's alone; tests/library, tests/nested, tests/test_storage.py and core/test_overloads.py are
+    about those."""
     return "::" in op.name or "_nested_" in op.name or op.name in ("to_padded_tensor", "_pin_memory") or (
         getattr(op.kernel, "__module__", "") in ("retrograd.ops.shared.as_ops", "retrograd.ops.shared.cuda_only"))
 

@@ -11,7 +11,7 @@ from typing import Any
 import retrograd as torch
 from retrograd._refs import _conversions, fft, linalg, nn, special
 
-__all__ = ["_conversions", "alias", "cauchy", "copy_to", "exponential", "fft", "geometric", "linalg", "log_normal", "nn",
+__all__ = ["T", "_conversions", "alias", "cauchy", "copy_to", "exponential", "fft", "geometric", "linalg", "log_normal", "nn",
            "rfloordiv", "rpow", "rtruediv", "special", "swap_axes", "trunc_divide", "zero"]
 
 Tensor = torch.Tensor
@@ -25,6 +25,10 @@ def __getattr__(name: str) -> Any:
             if callable(found) and not isinstance(found, type):
                 return found
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def T(a: Any) -> Any:
+    return a.T
 
 
 def alias(a: Any) -> Any:
