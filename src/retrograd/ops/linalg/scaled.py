@@ -52,11 +52,11 @@ def check_matrices(first: Any, second: Any) -> None:
 
 
 def product(first: Any, second: Any, scales_a: Any, scales_b: Any, bias: Any, out_dtype: Any) -> Any:
-    result = scaled_matrix(first, *scales_a, False) @ scaled_matrix(second, *scales_b, True)
+    result = scaled_matrix(first, False, *scales_a) @ scaled_matrix(second, True, *scales_b)
     return (result if bias is None else result + bias.float()).to(first.dtype if out_dtype is None else out_dtype)
 
 
-def scaled_matrix(matrix: Any, scales: Any, recipes: Any, is_second: bool) -> Any:
+def scaled_matrix(matrix: Any, is_second: bool, scales: Any, recipes: Any) -> Any:
     """A matrix as float32 with its scales applied; blocks run along the common dimension."""
     values = matrix.float()
     for scale, recipe in zip(scales, recipes, strict=True):
