@@ -351,3 +351,14 @@ def test_subtracting_a_bool_still_raises_after_deferred_subtractions() -> None:
             assert torch.equal(x - 0.5, torch.sub(x, 0.5))
             with pytest.raises(RuntimeError, match="with a bool tensor"):
                 x - True
+
+
+def test_parameter_made_of_a_pending_tensor_has_its_value() -> None:
+    x = torch.ones(3)
+
+    def function() -> Any:
+        parameter = torch.nn.Parameter(x * 2 + 1)
+        assert parameter.grad_fn is None and parameter.is_leaf and not is_pending(parameter)
+        return parameter
+
+    assert repeated(function).tolist() == [3.0, 3.0, 3.0]

@@ -27,6 +27,7 @@ from retrograd.core.tensor import (
     COMPILED,
     FLAG_INFERENCE,
     FLAG_META,
+    FLAG_PENDING,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
@@ -338,6 +339,8 @@ bare = Tensor.__new__         # the original, before `construct` replaces it: an
 
 def instance(cls: Any, t: Tensor) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
+    if t._flags & FLAG_PENDING and hooks.settle is not None:       # its node may change then
+        hooks.settle(t)
     made = bare(cls)
     init_tensor(made, t.array)
     made._flags = t._flags & ~FLAG_SUBCLASS
