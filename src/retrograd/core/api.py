@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from retrograd.core import convert, documentation, overload
@@ -383,6 +384,9 @@ class Namespace:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
 
 
+NAMESPACES: dict[str, str] = {}         # the module that declares the ops of a namespace, imported when it is first used
+
+
 class RangeOps:
     """`ops.profiler`: named ranges opened and closed by hand; no-ops while no profiler is active."""
 
@@ -417,6 +421,8 @@ class Ops:
         if name.startswith("__"):
             raise AttributeError(f"'Ops' object has no attribute '{name}'")
         made = self.__dict__[name] = Namespace(name)
+        if name in NAMESPACES:
+            import_module(NAMESPACES[name])
         return made
 
 

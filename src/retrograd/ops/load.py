@@ -26,10 +26,14 @@ TABLES = """
 # Modules other than tables that declare names.
 OTHERS = ("legacy", "rare_methods", "storage", "transforms.vmap")
 
+# Namespaces of ops of the distributed package.
+COLLECTIVES = ("c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd")
+
 
 def announce() -> None:
     """Register the names of all modules."""
     api.announce(names(), "retrograd.")
+    api.NAMESPACES.update(dict.fromkeys(COLLECTIVES, "retrograd.distributed._ops"))
 
 
 def import_all() -> None:
