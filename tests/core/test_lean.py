@@ -163,3 +163,12 @@ def test_powers_are_spaced_evenly_in_their_exponents() -> None:
         assert retrograd.allclose(made, retrograd.tensor([0.01, 0.1, 1, 10, 100, 1000], dtype=dtype))
     assert retrograd.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8]
     assert retrograd.equal(retrograd.logspace(retrograd.tensor(0.0), 3, 4), retrograd.logspace(0, 3, 4))
+
+
+def test_expanded_values_cannot_be_written() -> None:
+    for shape in ((3,), (1, 3), (2, 1, 1)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        made = lean.broadcast_to(x, (2, 4, 3))
+        assert made.tolist() == np.broadcast_to(x, (2, 4, 3)).tolist() and not made.flags.writeable
+        with pytest.raises(ValueError, match="broadcast"):
+            lean.broadcast_to(x, (2, 4, 5) if shape[-1] > 1 else (3, 4, 3))

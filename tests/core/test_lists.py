@@ -102,3 +102,18 @@ def test_extremes_in_place_halve_the_gradient_at_ties(name, first, second):
     assert x.grad_fn.name() == f"{name.capitalize()}Backward0"
     x.sum().backward()
     assert a.grad.tolist() == first and b.grad.tolist() == second
+
+
+def test_repeated_calls_of_list_ops_record_write_and_refuse_as_the_first_does():
+    for _ in range(4):                                     # the plain core generates functions from the second call on
+        leaves = [torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)]
+        made = torch._foreach_mul(leaves, [2.0, 3])
+        assert [t.grad_fn.name() for t in made] == ["ForeachMulBackward1ScalarList"] * 2
+        assert torch.autograd.grad(made[1].sum(), leaves[1])[0].tolist() == [3.0] * 3
+        with torch.no_grad():
+            assert torch._foreach_add_(leaves, 1.0) is leaves and leaves[1].tolist() == [2.0] * 3
+            assert leaves[0]._version == 1
+        mixed = [torch.ones(2), torch.ones(2, dtype=torch.int64), torch.ones(2, 2).t()]
+        assert [t.dtype for t in torch._foreach_add(mixed, 0.5)] == [torch.float32] * 3
+        with pytest.raises(RuntimeError, match="same number of tensors, got 2 and 3"):
+            torch._foreach_add(mixed[:2], mixed)

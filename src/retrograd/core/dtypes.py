@@ -529,6 +529,9 @@ _FLOAT_LIMITS: dict[str, tuple[float, float, float, float]] = {
 }
 
 
+_limits: dict[dtype, tuple[Any, ...]] = {}            # the values of `finfo`, once they were asked for
+
+
 class finfo(_Limits):
     """The limits of a floating type, or of a complex type's parts.
 
@@ -542,6 +545,14 @@ class finfo(_Limits):
     min: float
 
     def __init__(self, type: dtype | None = None) -> None:
+        values = _limits.get(type) if type.__class__ is dtype else None
+        if values is None:
+            values = self._values(type)
+        self.dtype, self.bits, self.eps, self.max, self.min, self.smallest_normal, self.resolution = values
+        self.tiny = self.smallest_normal
+
+    @staticmethod
+    def _values(type: dtype | None) -> tuple[Any, ...]:
         if type is None:
             type = get_default_dtype()
         type, = _as_dtypes("finfo", type=type)
@@ -549,11 +560,10 @@ class finfo(_Limits):
             raise TypeError("torch.finfo() requires a floating point input type. "
                             "Use torch.iinfo to handle 'torch.finfo'")
         real = type.to_real()
-        self.dtype = real.name
-        self.bits = real.itemsize * 8
-        self.eps, self.max, self.smallest_normal, self.resolution = _FLOAT_LIMITS[real.name]
-        self.min = -self.max if real.is_signed else self.smallest_normal
-        self.tiny = self.smallest_normal
+        eps, most, smallest, resolution = _FLOAT_LIMITS[real.name]
+        values = _limits[type] = (real.name, real.itemsize * 8, eps, most, -most if real.is_signed else smallest, smallest,
+                                  resolution)
+        return values
 
     def __repr__(self) -> str:
         return self._text("resolution", "min", "max", "eps", "smallest_normal", "tiny")

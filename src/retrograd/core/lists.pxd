@@ -15,6 +15,7 @@ cdef class Each:
     cdef bint spreads, bare, writes
     @cython.locals(count=Py_ssize_t, i=Py_ssize_t, columns=list)
     cdef list columns(self, tuple args)
+    cdef prepare(self)
 
 @cython.locals(t=Tensor, arrays=list, records=bint, i=Py_ssize_t)
 cpdef write_each(OpDef op, targets, others, tail)

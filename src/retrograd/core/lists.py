@@ -37,14 +37,18 @@ class Each:
         if columns is None:
             return self.whole(*args)
         if self.op is None:
-            self.op = self.single()
-            if self.writes:
-                self.tail = tuple([p.default for p in self.op.schema.params[self.width:]])
+            self.prepare()
         tail = args[self.width:] if len(args) > self.width else self.tail
         if self.writes:
             write_each(self.op, columns[0], columns[1:], tail)
             return None
         return map_each(self.op, columns, tail)
+
+    def prepare(self) -> None:
+        """Create the single-tensor op, on first use."""
+        self.op = self.single()
+        if self.writes:
+            self.tail = tuple([p.default for p in self.op.schema.params[self.width:]])
 
     def columns(self, args: tuple[Any, ...]) -> Any:
         """The argument columns as lists of equal length; None if the call does not qualify."""

@@ -6,15 +6,18 @@ fails, or the kernel raises, the result is `ASK`: the layers run the call and ra
 from __future__ import annotations
 
 from textwrap import indent
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from retrograd.core import dispatch
 from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call_ordinary, make_view
 from retrograd.core.kernels import run_kernel, write_into
+from retrograd.core.lists import Each
 from retrograd.core.origin import remember
-from retrograd.core.plain.operators import COMMON, constant, new_text
+from retrograd.core.plain.operators import COMMON, constant, new_text, run_text
 from retrograd.core.recipe import NOT_IMPLEMENTED, SHAPE, SIZES, VALUE
 from retrograd.core.record import dropped, finish, node_class, record, save_results
 from retrograd.core.saved import save_output
@@ -22,6 +25,9 @@ from retrograd.core.tensor import Tensor, View, counter_of, new_tensor, wants_gr
 from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
 ASK = object()                 # the schemas and the layers must run this call
+# `dispatch.call` without generated functions
+layered: Any = FunctionType(dispatch.call.__code__, dispatch.call.__globals__, "call")
+
 
 def number_as(number: Any, dtype: Any) -> Any:
     """A Python number as an array of float32 or float64."""
@@ -49,6 +55,17 @@ SPACE: dict[str, Any] = dict(
 def names_of(op: Any) -> dict[str, Any]:
     """The names that the text of an op's body uses beside those of SPACE."""
     return dict(op=op, compute=op.compute, check=op.check, cls=node_class(op) if op.differentiable else None)
+
+
+def item_function(op: Any, names: list[str], types: dict[int, Any]) -> Any:
+    """The function that runs `op` on the items of lists, in the order of its schema; None where a name is "None"."""
+    body = Body(op, names, types, False)
+    values = ", ".join(names)
+    text = f"def item({', '.join([name for name in names if name != 'None'])}):\n" + body.text().replace(
+        "return ASK", f"return layered(op, [{values}])")
+    space = dict(SPACE, layered=layered, **body.space)
+    run_text(text, op.name, space)
+    return space["item"]
 
 
 # `dispatch.make_view` for a tensor that is not a view and needs no gradient, or where none is recorded
@@ -111,9 +128,14 @@ class Body:
         self.tensors = [i for i in given if types[i] is not int and types[i] is not float]
         self.numbers = [i for i in given if i not in self.tensors]          # in the places of tensors
         self.alike = op.promote is not None or op.elementwise
+        self.space = names_of(op)             # the names that the text uses beside those of SPACE
 
     def text(self) -> str:
         op = self.op
+        if type(op.compute) is Each:
+            text = self.each()
+            if text:
+                return text
         if op.composite:
             return self.ORDINARY + self.returning(f"compute({self.values})")
         if op.is_out:
@@ -135,6 +157,51 @@ class Body:
         """Whether a device or a layout is given."""
         place = self.op.device_arg
         return place >= 0 and (self.expressions[place] != "None" or self.expressions[place - 1] != "None")
+
+    def each(self) -> str:
+        """A list op: the body of the single-tensor op, as a function of its own, for each row of the lists."""
+        op, each = self.op, self.op.compute
+        if each.op is None:
+            each.prepare()
+        if not each.op._ready:
+            each.op.prepare()
+        names, types, listed = [], {}, []
+        for i, e in enumerate(self.expressions):
+            p, kind = op.schema.params[i], self.types[i]
+            if i < each.width and p.is_list and p.type in ("Tensor", "Scalar"):
+                listed.append(i)
+                kind = Tensor if p.type == "Tensor" else float
+            elif i < each.width and kind is not int and kind is not float and not (each.spreads and issubclass(kind, Tensor)):
+                return ""
+            names.append("None" if e == "None" else f"v{i}")
+            types[i] = kind
+        given = list(self.expressions)
+        tail = each.tail if len(names) <= each.width else ()
+        if listed[:1] != [0] or any([value is not None and type(value) not in (int, float, bool) for value in tail]):
+            return ""
+        for value in tail:
+            types[len(names)] = type(value)
+            names.append("None" if value is None else f"v{len(names)}")
+            given.append(repr(value))
+        if len(names) != len(each.op.schema.params):
+            return ""
+        self.space["item"] = item_function(each.op, names, types)
+        whole = f"return compute({self.values})\n"
+        text = self.ORDINARY
+        if each.bare:
+            text += f"    if not (switches.any_mode and tls.run_flags == 1): {whole}"
+        for i in listed[1:]:
+            text += f"    if len({given[i]}) != len({given[0]}): {whole}"
+        if each.spreads and issubclass(self.types[1], Tensor) and 1 not in listed:
+            text += f"    if {given[1]}.array.ndim: {whole}"
+        rows = f"{', '.join([names[i] for i in listed])} in " + (
+            given[0] if len(listed) == 1 else f"zip({', '.join([given[i] for i in listed])}, strict=True)")
+        values = [names[i] if i in listed else e for i, e in enumerate(given) if names[i] != "None"]
+        call = f"item({', '.join(values)})"
+        if each.writes:
+            return text + f"    for {rows}: {call}\n    return {'a0' if self.public else 'None'}\n"
+        made = f"[{call} for {rows}]"
+        return text + f"    return {f'tuple({made})' if self.public else made}\n"
 
     # ---- the three kinds of generated bodies
     def view(self) -> str:

@@ -23,8 +23,9 @@ from retrograd.core.arguments import resolve
 from retrograd.core.convert import MISMATCH, SMALL
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
+from retrograd.core.lists import Each
 from retrograd.core.opdef import OpDef
-from retrograd.core.plain.bodies import ASK, SPACE, Body, names_of
+from retrograd.core.plain.bodies import ASK, SPACE, Body, layered
 from retrograd.core.plain.operators import F32, F64, run_text
 from retrograd.core.recipe import Binding
 from retrograd.core.state import tls
@@ -216,7 +217,7 @@ class Call:
         if value is None:
             return "None" if bound is None else None
         if kind in (tuple, list, Size):
-            if not p.is_list or p.type not in LISTS or p.item_optional or p.writes:
+            if not p.is_list or p.type not in LISTS or p.item_optional or p.writes and not self.schema.writes_list:
                 return None
             convert = LISTS[p.type]
             self.lines += [f"c{i} = {convert}({a})", f"if c{i} is None: return ASK"]
@@ -265,7 +266,7 @@ def written(call: Call) -> Any:
 
 def body_of(call: Call) -> tuple[str, dict[str, Any]] | None:
     """The lines that run calls like this one, and the names that they use; None if they depend on more than types."""
-    if call.index < 0 or call.schema.writes_list:
+    if call.index < 0:
         return None
     text = ""
     if call.flagged:
@@ -274,9 +275,11 @@ def body_of(call: Call) -> tuple[str, dict[str, Any]] | None:
     space = dict(SPACE, ints=ints, tensors=tensors, numbers_of=numbers, **call.space)
     op = call.target
     if type(op) is OpDef:
-        op = meaning(op)
-        space.update(names_of(op))
-        text += Body(op, call.expressions, call.types).text()
+        body = Body(meaning(op), call.expressions, call.types)
+        if call.schema.writes_list and (type(op.compute) is not Each or not call.args or not body.each()):
+            return None
+        text += body.text()
+        space.update(body.space)
     else:
         space["target"] = op
         text += Body.ORDINARY + f"    return target([{', '.join(call.expressions)}])\n"
@@ -343,18 +346,15 @@ def written_body(op: OpDef, args: Any) -> Any:
     if flagged:
         text += f"    if {' or '.join([f'{a}._flags' for a in flagged])}: return ASK\n"
     text += "".join([f"    {line}\n" for line in lines])
-    text += Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False).text()
-    space = dict(SPACE, tensors=tensors, **names_of(op))
+    body = Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False)
+    text += body.text()
+    space = dict(SPACE, tensors=tensors, **body.space)
     run_text(text, op.name, space)
     return space["pattern"]
 
 
 def layered_body(op: OpDef) -> Any:
     return lambda *args: layered(op, list(args))
-
-
-# `dispatch.call` without generated functions
-layered: Any = FunctionType(dispatch.call.__code__, dispatch.call.__globals__, "call")
 
 
 def install() -> None:

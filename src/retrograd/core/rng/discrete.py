@@ -26,8 +26,7 @@ def geometric(gen: Generator, shape: Shape, p: float, npdtype: DTypeLike = np.fl
     if not 0.0 < p < 1.0:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     values = unit_float64(gen, element_count(shape))
-    with np.errstate(divide="ignore"):
-        np.log(values, out=values)
+    np.log(values, out=values)
     values /= math.log1p(-p)
     return narrow(np.ceil(values, out=values), np.dtype(npdtype)).reshape(shape)
 

@@ -47,8 +47,7 @@ def standard_gamma(gen: Generator, concentration: Array) -> NDArray[np.float64]:
     # The kernel adds to and divides by the concentration in the tensor's own precision.
     one, third = concentration.dtype.type(1), concentration.dtype.type(_THIRD)
     raised = np.where(concentration < 1, concentration + one, concentration)
-    with np.errstate(divide="ignore"):
-        inverses = one / concentration
+    inverses = one / concentration
     columns = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in (concentration, inverses, raised - third)]
     if native is not None:
         made = np.empty(concentration.shape, np.float64)

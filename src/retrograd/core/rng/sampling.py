@@ -92,8 +92,7 @@ def _without_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArr
     if bool((wide.sum(-1) <= 0).any()):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     noise = exponential(gen, rows.shape, 1.0, rows.dtype)
-    with np.errstate(all="ignore"):
-        ratio = rows / noise
+    ratio = rows / noise
     if num_samples == 1:
         first: NDArray[np.int64] = ratio.argmax(-1, keepdims=True)
         return first

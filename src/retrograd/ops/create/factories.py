@@ -292,8 +292,7 @@ def as_element(value: Any, dtype: Any) -> Any:
     if kind == "b":
         return bool(value)
     if kind == "W":                   # which rounds to infinity, as PyTorch's does
-        with np.errstate(over="ignore"):
-            return np.complex64(value).astype(dtype)
+        return np.complex64(value).astype(dtype)
     if (type(value) is complex and kind != "c" and value.imag != 0) or not holds(value, dtype):
         raise RuntimeError(f"value cannot be converted to type {C_NAMES[dtypes.BY_NUMPY[dtype].name]} without overflow")
     if type(value) is complex and kind != "c":
@@ -454,6 +453,9 @@ def bound_numbers(op: str, start: Any, end: Any) -> Any:
     """Bounds, which may be 0-d arrays, as Python numbers."""
     if type(start) in NUMBERS and type(end) in NUMBERS:
         return start, end
+    if isinstance(start, np.ndarray) and isinstance(end, np.ndarray) and not start.ndim and not end.ndim and (
+            start.dtype.kind != "V" and end.dtype.kind != "V"):
+        return start.item(), end.item()
     bounds = {"start": start, "end": end}
     arrays = {name: value for name, value in bounds.items() if isinstance(value, np.ndarray)}
     if any([a.ndim for a in arrays.values()]):

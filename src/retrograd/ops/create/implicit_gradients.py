@@ -37,8 +37,7 @@ def standard_gamma_grad(alpha: Any, x: Any) -> Any:
     tail = ~large & (x > alpha + 6.0 * np.sqrt(alpha) + 8.0)
     for where, rule in ((large, gamma_expansion), (tail, gamma_tail), (~large & ~tail, gamma_series)):
         if where.any():
-            with np.errstate(all="ignore"):
-                result[where] = rule(alpha[where], x[where])
+            result[where] = rule(alpha[where], x[where])
     return result
 
 
@@ -110,29 +109,27 @@ def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
         x, alpha, total = np.broadcast_arrays(x, alpha, total)
     if native is not None:
         made = np.empty(x.shape)
-        with np.errstate(all="ignore"):
-            slope = functions().digamma(total) - functions().digamma(alpha)
+        slope = functions().digamma(total) - functions().digamma(alpha)
         if native.beta_slope(*[np.ascontiguousarray(a) for a in (x, alpha, total, slope)], made):
             return made
     below = x * total <= alpha
     own, z = np.where(below, alpha, total - alpha), np.where(below, x, 1.0 - x)
-    with np.errstate(all="ignore"):
-        slope = np.log(x) - functions().digamma(alpha) + functions().digamma(total) - np.where(below, 1.0 / alpha, 0.0)
-        weight, sums = lean.ones(x.shape), slope
-        if x.size <= FEW:
-            try:
-                found = few_beta_terms(*[a.ravel().tolist() for a in (alpha, total, own, z, below, weight, slope)])
-                return np.where(below, -1.0, 1.0) * np.array(found).reshape(x.shape) * x / own
-            except ZeroDivisionError:      # NumPy gives infinity
-                pass
-        for n in range(TERMS):
-            weight = weight * ((total + n) / (own + n + 1.0) * z)
-            slope = slope + 1.0 / (total + n) - np.where(below, 1.0 / (alpha + n + 1.0), 0.0)
-            term = weight * slope
-            sums = sums + term
-            if not (np.abs(term) > 1e-17 * np.abs(sums)).any():
-                break
-        return np.where(below, -1.0, 1.0) * sums * x / own
+    slope = np.log(x) - functions().digamma(alpha) + functions().digamma(total) - np.where(below, 1.0 / alpha, 0.0)
+    weight, sums = lean.ones(x.shape), slope
+    if x.size <= FEW:
+        try:
+            found = few_beta_terms(*[a.ravel().tolist() for a in (alpha, total, own, z, below, weight, slope)])
+            return np.where(below, -1.0, 1.0) * np.array(found).reshape(x.shape) * x / own
+        except ZeroDivisionError:      # NumPy gives infinity
+            pass
+    for n in range(TERMS):
+        weight = weight * ((total + n) / (own + n + 1.0) * z)
+        slope = slope + 1.0 / (total + n) - np.where(below, 1.0 / (alpha + n + 1.0), 0.0)
+        term = weight * slope
+        sums = sums + term
+        if not (np.abs(term) > 1e-17 * np.abs(sums)).any():
+            break
+    return np.where(below, -1.0, 1.0) * sums * x / own
 
 
 def few_beta_terms(alpha: Any, total: Any, own: Any, z: Any, below: Any, weight: Any, slope: Any) -> list[float]:

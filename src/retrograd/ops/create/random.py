@@ -223,6 +223,8 @@ def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
 def representable(low: int, high: int, dtype: Any) -> tuple[int, int]:
     """Bounds moved inwards so that rounding to the dtype cannot leave the range."""
     bits = EXACT_BITS[dtypes.BY_NUMPY[dtype].name]
+    if -(1 << bits) <= low and high <= 1 << bits:         # exact
+        return low, high
     first, last = int(float(np.float64(low + 1).astype(dtype))), int(float(np.float64(high - 1).astype(dtype)))
     if first < low:
         low = first + (1 << (abs(low + 1).bit_length() - bits))
@@ -238,11 +240,11 @@ def check_integer_bound(name: str, value: int, dtype: Any) -> None:
     """Refuse bounds that the dtype cannot hold, warn of those that it cannot count to."""
     own = dtypes.BY_NUMPY[dtype]
     if own.category == 2:
-        limit = dtypes.finfo(own).max
-        if not -limit <= value <= limit:
-            raise RuntimeError(f"{name} is out of bounds for {words_of(dtype)}")
         bits = EXACT_BITS[own.name]
-        if not -(2**bits) <= value <= 2**bits:
+        if not -(1 << bits) <= value <= 1 << bits:
+            limit = dtypes.finfo(own).max
+            if not -limit <= value <= limit:
+                raise RuntimeError(f"{name} is out of bounds for {words_of(dtype)}")
             warnings.warn(f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations {words_of(dtype)} "
                           "can support discrete uniform distribution only within this range. This warning will become an "
                           "error in version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)

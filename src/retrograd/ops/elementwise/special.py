@@ -61,9 +61,8 @@ def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", w
 def entropy_kernel(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "c":
         raise unsupported("entr_cpu", self.dtype)
-    with xp.errstate(all="ignore"):
-        inside = xp.where(self > 0, -self * xp.log(xp.where(self > 0, self, 1)), xp.where(self == 0, 0, -math.inf))
-        return xp.where(xp.isnan(self), self, inside).astype(self.dtype)
+    inside = xp.where(self > 0, -self * xp.log(xp.where(self > 0, self, 1)), xp.where(self == 0, 0, -math.inf))
+    return xp.where(xp.isnan(self), self, inside).astype(self.dtype)
 
 
 def i1e_rule(grad: Any, self: Any, result: Any) -> Any:
@@ -184,8 +183,7 @@ mvlgamma = defop(
 def xlog1py_kernel(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind == "c":
         raise unsupported("xlog1py_cpu", self.dtype)
-    with xp.errstate(all="ignore"):
-        product = xp.where(self == 0, number_like(xp, self, 0), self * xp.log1p(other))
+    product = xp.where(self == 0, number_like(xp, self, 0), self * xp.log1p(other))
     return xp.where(xp.isnan(other), number_like(xp, self, math.nan), product)
 
 
@@ -225,11 +223,10 @@ def airy_kernel(xp: Any, x: Any) -> Any:
 
 
 def spherical_kernel(xp: Any, x: Any) -> Any:
-    with xp.errstate(all="ignore"):
-        square = x * x
-        small = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880 + square * (
-            -1 / 39916800 + square / 6227020800)))))
-        return xp.where(xp.isinf(x), 0, xp.where(xp.abs(x) < 0.5, small, xp.sin(x) / x)).astype(x.dtype)
+    square = x * x
+    small = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880 + square * (
+        -1 / 39916800 + square / 6227020800)))))
+    return xp.where(xp.isinf(x), 0, xp.where(xp.abs(x) < 0.5, small, xp.sin(x) / x)).astype(x.dtype)
 
 
 for name, scipy_name in (("bessel_j0", "j0"), ("bessel_j1", "j1"), ("bessel_y0", "y0"), ("bessel_y1", "y1"),
@@ -286,36 +283,40 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
     plain = name.removeprefix("shifted_")
 
     def kernel(xp: Any, x: Any, n: Any) -> Any:
-        if not isinstance(x, xp.ndarray) or not isinstance(n, xp.ndarray):
-            return kernel(xp, number_like(xp, n, x), n) if isinstance(n, xp.ndarray) else kernel(xp, x, number_like(xp, x, n))
+        if not isinstance(x, xp.ndarray):
+            x = number_like(xp, n, x)
+        elif not isinstance(n, xp.ndarray):
+            if x.dtype.kind == "f" and 0 <= n < FEW + 1:
+                check_dtype(f"{name}_cpu", x)
+                return few_steps(xp, x + x - number_like(xp, x, 1) if shifted else x, float(int(n)), first, step)
+            n = number_like(xp, x, n)
         check_dtype(f"{name}_cpu", x)
-        quick = few_steps(xp, x + x - 1 if shifted else x, xp.trunc(n), first, step, plain)
+        quick = few_steps(xp, x + x - number_like(xp, x, 1) if shifted else x, xp.trunc(n), first, step)
         if quick is not None:
             return quick
         degree = lean.broadcast_to(xp.trunc(n), lean.broadcast_shapes(x.shape, n.shape))
         x = lean.broadcast_to(x + x - 1 if shifted else x, degree.shape)
         result = xp.where(~(degree >= 0), lean.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
-        with xp.errstate(all="ignore"):
-            far = degree > 1
-            if plain in ENDS:
-                at_one, at_minus_one = ENDS[plain]
-                signs = xp.where(degree % 2 == 0, 1, -1)
-                result = xp.where(far & (x == 1), at_one(degree), result)
-                result = xp.where(far & (x == -1), at_minus_one(degree) * signs, result)
-                far = far & (abs(x) != 1)
-            if plain in ANGLES:
-                start, value = ANGLES[plain]
-                inside = (degree > start) & (abs(x) < 1)
-                result = xp.where(inside, value(xp, degree, xp.arccos(x)), result)
-                far = far & ~inside
-            elif plain.startswith("hermite"):
-                steep = far & (degree > (128 if x.dtype.itemsize < 8 else 512))
-                result = xp.where(steep, xp.nan, result)
-                far = far & ~steep
-            elif plain.startswith("laguerre"):
-                result = xp.where(far & (x == 0), 1, result)
-                far = far & (x != 0)
-            result = recur(xp, step, x, degree, far, result, name, first)
+        far = degree > 1
+        if plain in ENDS:
+            at_one, at_minus_one = ENDS[plain]
+            signs = xp.where(degree % 2 == 0, 1, -1)
+            result = xp.where(far & (x == 1), at_one(degree), result)
+            result = xp.where(far & (x == -1), at_minus_one(degree) * signs, result)
+            far = far & (abs(x) != 1)
+        if plain in ANGLES:
+            start, value = ANGLES[plain]
+            inside = (degree > start) & (abs(x) < 1)
+            result = xp.where(inside, value(xp, degree, xp.arccos(x)), result)
+            far = far & ~inside
+        elif plain.startswith("hermite"):
+            steep = far & (degree > (128 if x.dtype.itemsize < 8 else 512))
+            result = xp.where(steep, xp.nan, result)
+            far = far & ~steep
+        elif plain.startswith("laguerre"):
+            result = xp.where(far & (x == 0), 1, result)
+            far = far & (x != 0)
+        result = recur(xp, step, x, degree, far, result, name, first)
         return xp.asarray(result).astype(x.dtype, copy=False)
     return kernel
 
@@ -323,26 +324,30 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
 FEW = 6                          # up to this degree all polynomials are computed by their recurrences alone
 
 
-def few_steps(xp: Any, x: Any, degree: Any, first: Any, step: Any, plain: str) -> Any:
-    """The values where all degrees are small and no argument has a formula of its own; None otherwise."""
-    if not (x.size and degree.size):
+def few_steps(xp: Any, x: Any, degree: Any, first: Any, step: Any) -> Any:
+    """The values where there are few degrees, all of them small; None otherwise. The recurrences are exact at the points for
+    which higher degrees have formulas."""
+    if type(degree) is float:
+        degrees = {degree}
+    elif x.size and 0 < degree.size <= 64:
+        degrees = set(degree.ravel().tolist())
+    else:
         return None
-    lowest, highest = float(xp.minimum.reduce(degree, None)), float(xp.maximum.reduce(degree, None))
-    if not 0 <= lowest <= highest <= FEW or highest > 1 and (
-            plain in ENDS and xp.logical_or.reduce(xp.absolute(x) == 1, None) or plain.startswith("laguerre") and not x.all()):
-        return None
-    shape = lean.broadcast_shapes(x.shape, degree.shape)
-    if x.shape != shape:
-        x = lean.broadcast_to(x, shape)
-    before, last = xp.ones_like(x), first(x)
-    result = last if lowest == 1 else before if highest == 0 else xp.where(degree == 0, before, last)
-    for k in range(2, int(highest) + 1):
-        before, last = last, step(x, k - 1, last, before)
-        if k >= lowest:
-            result = last if k == lowest else xp.where(degree == k, last, result)
-    if result is x:                # the first polynomial may be its argument
-        return x.copy()
-    return result if type(result) is np.ndarray else xp.asarray(result, x.dtype)
+    for k in degrees:
+        if not 0 <= k <= FEW:
+            return None
+    result = None
+    before, last = number_like(xp, x, 1), first(x)
+    for k in range(int(max(degrees)) + 1):
+        if k > 1:
+            before, last = last, step(x, k - 1, last, before)
+        if k in degrees:
+            value = last if k else before
+            result = value if result is None else xp.where(degree == k, value, result)
+    shape = x.shape if type(degree) is float else lean.broadcast_shapes(x.shape, degree.shape)
+    if result is x or type(result) is not np.ndarray or result.shape != shape or not result.flags.writeable:
+        return xp.array(lean.broadcast_to(xp.asarray(result), shape), x.dtype)
+    return result
 
 
 def recur(xp: Any, step: Any, x: Any, degree: Any, far: Any, result: Any, name: str, first: Any) -> Any:

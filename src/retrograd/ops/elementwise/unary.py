@@ -183,8 +183,11 @@ def special(name: str, scipy_name: str) -> Any:
     return kernel
 
 
+log_gamma = special("lgamma_vml_cpu", "gammaln")
+
+
 def lgamma_kernel(xp: Any, self: Any) -> Any:
-    return xp.where(xp.isinf(self), number_like(xp, self, math.inf), special("lgamma_vml_cpu", "gammaln")(xp, self))
+    return xp.where(xp.isinf(self), number_like(xp, self, math.inf), log_gamma(xp, self))
 
 
 def trigamma(xp: Any, self: Any) -> Any:

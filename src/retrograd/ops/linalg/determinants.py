@@ -49,8 +49,7 @@ def det_kernel(xp: Any, A: Any) -> Any:
     if made is not None:
         return made, column_major(lu), pivots
     diagonal, parity = diagonal_and_parity(xp, lu, pivots)
-    with xp.errstate(all="ignore"):
-        return xp.asarray(xp.prod(diagonal, -1) * parity), column_major(lu), pivots
+    return xp.asarray(xp.prod(diagonal, -1) * parity), column_major(lu), pivots
 
 
 def slogdet_kernel(xp: Any, A: Any) -> Any:
@@ -60,10 +59,9 @@ def slogdet_kernel(xp: Any, A: Any) -> Any:
         return *made, column_major(lu), pivots
     diagonal, parity = diagonal_and_parity(xp, lu, pivots)
     size = xp.abs(diagonal)
-    with xp.errstate(all="ignore"):
-        unit = xp.where(xp.isnan(diagonal), 0, xp.where(size == 0, 0, diagonal / xp.where(size == 0, 1, size)))
-        sign = xp.prod(unit, -1) * parity
-        return (xp.asarray(sign).astype(A.dtype, copy=False), xp.asarray(xp.log(size).sum(-1)), column_major(lu), pivots)
+    unit = xp.where(xp.isnan(diagonal), 0, xp.where(size == 0, 0, diagonal / xp.where(size == 0, 1, size)))
+    sign = xp.prod(unit, -1) * parity
+    return (xp.asarray(sign).astype(A.dtype, copy=False), xp.asarray(xp.log(size).sum(-1)), column_major(lu), pivots)
 
 
 def perturbed(LU: Any) -> Any:

@@ -111,8 +111,7 @@ def cdist_backward_kernel(xp: Any, grad: Any, x1: Any, x2: Any, p: float, cdist:
     if made is not None:
         return made
     difference = x1[..., :, None, :] - x2[..., None, :, :]
-    with xp.errstate(all="ignore"):
-        slopes = slopes_of(xp, difference, cdist[..., None], p)
+    slopes = slopes_of(xp, difference, cdist[..., None], p)
     return np.ascontiguousarray((grad[..., None] * slopes).sum(-2)).astype(x1.dtype, copy=False)
 
 
@@ -239,8 +238,7 @@ def pdist_backward_kernel(xp: Any, grad: Any, self: Any, p: float, pdist: Any) -
     if made is not None:
         return made
     first, second = pairs(self.shape[0])
-    with xp.errstate(all="ignore"):
-        moved = grad[:, None] * slopes_of(xp, self[first] - self[second], pdist[:, None], p)
+    moved = grad[:, None] * slopes_of(xp, self[first] - self[second], pdist[:, None], p)
     result = lean.zeros_like(self)
     xp.add.at(result, first, moved)
     xp.subtract.at(result, second, moved)

@@ -471,8 +471,7 @@ def pinv_kernel(xp: Any, self: Any, atol: Any, rtol: Any, hermitian: bool) -> An
     relative = max(self.shape[-2:]) * np.finfo(self.dtype).eps if rtol is None and (atol is None or not (atol > 0).any()) else 0
     bound = xp.maximum(tolerance(xp, atol, 0.0, self.shape[:-2]),
                        tolerance(xp, rtol, relative, self.shape[:-2]) * size.max(-1, keepdims=True))
-    with xp.errstate(all="ignore"):
-        inverse = xp.where(size > bound, 1 / S, 0).astype(S.dtype)
+    inverse = xp.where(size > bound, 1 / S, 0).astype(S.dtype)
     return xp.ascontiguousarray((adjoint(Vh) * inverse[..., None, :]) @ adjoint(U)).astype(self.dtype, copy=False)
 
 

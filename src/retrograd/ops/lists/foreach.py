@@ -180,7 +180,8 @@ def matrix_products(self: Any, mat2: Any) -> Any:
     return [call(op, [a, b]) for a, b in zip(self, mat2, strict=True)]
 
 
-listed("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", matrix_products)
+listed("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]",
+       one_by_one(matrix_products, lambda: item(row("mm", "default"), "ForeachMmBackward0"), 2))
 
 
 def clones(self: Any, memory_format: Any) -> Any:
@@ -189,7 +190,8 @@ def clones(self: Any, memory_format: Any) -> Any:
     return [call(op, [t, memory_format]) for t in self]
 
 
-listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", clones)
+listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]",
+       one_by_one(clones, lambda: item(row("clone", "default"), "ForeachCloneBackward0"), 1))
 
 
 listed("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]",

@@ -319,8 +319,7 @@ def check_probabilities(self: Any, target: Any, *rest: Any) -> None:
 def bce_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
     low = number_like(xp, self, -100)
     one = number_like(xp, self, 1)
-    with xp.errstate(divide="ignore"):
-        loss = (target - one) * xp.maximum(xp.log1p(-self), low) - target * xp.maximum(xp.log(self), low)
+    loss = (target - one) * xp.maximum(xp.log1p(-self), low) - target * xp.maximum(xp.log(self), low)
     return reduced_array(xp, loss if weight is None else loss * weight, reduction)
 
 
@@ -521,8 +520,7 @@ def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ign
     total = xp.asarray(weights.sum(), self.dtype)
     loss = xp.asarray(losses.sum(), self.dtype)
     if reduction == MEAN:
-        with xp.errstate(invalid="ignore", divide="ignore"):
-            loss = xp.asarray(loss / total, self.dtype)
+        loss = xp.asarray(loss / total, self.dtype)
     return loss, total
 
 
@@ -542,8 +540,7 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
     grad = grad_output.reshape(target.shape if self.ndim > 1 else (1,))[:, None] if reduction == NONE else grad_output
     spread = -weights * grad
     if reduction == MEAN:
-        with xp.errstate(invalid="ignore", divide="ignore"):
-            spread = xp.where(weights == 0, number_like(xp, self, 0), spread / total_weight)
+        spread = xp.where(weights == 0, number_like(xp, self, 0), spread / total_weight)
     made = xp.zeros(values.shape, self.dtype)
     xp.put_along_axis(made, safe.astype(xp.int64), spread.astype(self.dtype), 1)
     return made.reshape(self.shape)

@@ -72,8 +72,7 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
     powers = xp.exp(scores - xp.where(xp.isfinite(most), most, 0))
     total = powers.sum(-1, keepdims=True)
     made = xp.matmul(powers / xp.where(total == 0, 1, total), value)
-    with xp.errstate(divide="ignore"):
-        logsumexp = (most + xp.log(total))[..., 0]
+    logsumexp = (most + xp.log(total))[..., 0]
     batch, heads, queries = logsumexp.shape
     by_query = storage.empty_strided(logsumexp.shape, (queries * heads, 1, heads), logsumexp.dtype)
     by_query[...] = logsumexp

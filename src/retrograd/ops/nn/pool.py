@@ -501,12 +501,11 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     for d, matrix in enumerate(matrices):
         axis, matrix = array.ndim - rank + d, xp.asarray(matrix)
         last = lean.moveaxis(array, axis, -1)
-        with xp.errstate(all="ignore"):
-            rows = last.reshape(math.prod(last.shape[:-1]), last.shape[-1])
-            mixed = xp.dot(rows, matrix.T).reshape(*last.shape[:-1], len(matrix))
-            if not math.isfinite(xp.add.reduce(mixed, None)):      # infinities and NaNs must not spread through zero weights
-                for i, columns in enumerate(matrix != 0):
-                    mixed[..., i] = last[..., columns] @ matrix[i, columns]
+        rows = last.reshape(math.prod(last.shape[:-1]), last.shape[-1])
+        mixed = xp.dot(rows, matrix.T).reshape(*last.shape[:-1], len(matrix))
+        if not math.isfinite(xp.add.reduce(mixed, None)):      # infinities and NaNs must not spread through zero weights
+            for i, columns in enumerate(matrix != 0):
+                mixed[..., i] = last[..., columns] @ matrix[i, columns]
         array = lean.moveaxis(mixed, -1, axis)
     return packed(array)
 

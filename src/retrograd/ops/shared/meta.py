@@ -123,16 +123,15 @@ def tensors_in(args: Any) -> list[Any]:
 
 def run(op: OpDef, args: Any, replace: Any) -> list[Any]:
     """The arrays of the results for other operands."""
-    with np.errstate(all="ignore"):
+    try:
+        result = compute_arrays(op, [replace(a) for a in args])
+    except Exception:                        # zero integers may be divisors or lengths: retry with ones
         try:
-            result = compute_arrays(op, [replace(a) for a in args])
-        except Exception:                        # zero integers may be divisors or lengths: retry with ones
-            try:
-                result = compute_arrays(op, [with_ones(replace(a)) for a in args])
-            except Exception:
-                result = None
-            if result is None:
-                raise
+            result = compute_arrays(op, [with_ones(replace(a)) for a in args])
+        except Exception:
+            result = None
+        if result is None:
+            raise
     return [None if a is None else np.asarray(a) for a in (result if op.multiple else (result,))]
 
 
