@@ -121,7 +121,7 @@ class Collector:
             return self.tensor(value)
         if isinstance(value, list | tuple):
             return [self.saved_value(item) for item in value]
-        if type(value) in (int, float, complex):
+        if type(value) in (bool, int, float, complex):
             self.scalars.append(value)
             return Ref("scalars", len(self.scalars) - 1)
         return value
@@ -322,6 +322,8 @@ def frozen(collector: Collector, value: Any) -> Any:
     if type(value) is Ref:
         if type(value.number) is slice:
             return value.place, value.number.stop - value.number.start
+        if value.place == "scalars":
+            return value.place, type(collector.scalars[value.number])
         if value.place != "inputs":
             return value.place
         t = collector.inputs[value.number]

@@ -202,8 +202,8 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
     if recorder is not None and recorder.recording:
         with recorder.suspended(BACKWARD):
             return run(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
-    if ours.compiler is None:
-        if not ours.fuses or tls.slow_path:
+    if ours.compiler is None or tls.transforms:   # as in PyTorch, passes of function transforms are not captured
+        if tls.transforms or not ours.fuses or tls.slow_path:
             return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
         fuse_next(False)
         with Deferrer():
