@@ -263,6 +263,24 @@ def test_captures_depend_on_structure_alone(program: Any, values: Any, expected:
     assert count(program, values) == expected
 
 
+def test_type_of_a_number_is_part_of_the_structure_and_its_value_is_not() -> None:
+    counts = []
+    with compiled_autograd.enable(as_it_is):
+        for number in (2.0, 3.0, 3, 4, True, False):
+            x = torch.ones(2, requires_grad=True)
+            (x * number).sum().backward()
+            assert x.grad.tolist() == [number, number]
+            counts.append(captures())
+    assert counts == [1, 1, 2, 2, 3, 3]
+
+
+def test_passes_of_function_transforms_are_not_captured() -> None:
+    with compiled_autograd.enable(as_it_is):
+        assert torch.func.grad(lambda x: (x * x).sum())(torch.ones(2)).tolist() == [2.0, 2.0]
+        assert torch.func.jacrev(lambda x: x * 3)(torch.ones(2)).tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    assert captures() == 0
+
+
 def print_nothing(grad: Any) -> None:
     return None
 

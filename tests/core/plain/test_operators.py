@@ -426,3 +426,9 @@ def test_something_else_may_answer_from_the_right() -> None:
 
     assert plain((2,)) + Other() == "mine"
     assert plain((2, 2)) @ Other() == "mine, too"
+
+
+def test_number_keeps_the_strides_of_dimensions_of_size_one() -> None:
+    x = torch.ones(4, 1).t()
+    assert [(x * 1.5).stride(), (1.5 + x).stride(), (x - torch.tensor(1.0)).stride()] == [(1, 1)] * 3
+    assert [(x + x).stride(), (x.contiguous() * 2).stride(), (torch.ones(1, 4) * 2).stride()] == [(4, 1), (1, 1), (4, 1)]

@@ -142,7 +142,8 @@ BINARY = """
         if z is None:
             return dispatcher.binary(op, a, b)
         z = asarray(z)
-    elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous) and not is_spread(x, y, z):
+    elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous or (1 in z.shape and x.strides != z.strides)) and (
+            not is_spread(x, y, z)):
         return dispatcher.binary(op, a, b)
 """
 
