@@ -172,3 +172,14 @@ def test_schemes_are_names():
     assert quantization.qconfig_equals(quantization.default_qconfig, QConfig(*quantization.default_qconfig))
     assert not quantization.qconfig_equals(quantization.default_qconfig, quantization.default_debug_qconfig)
     assert torch.quantization.FakeQuantize is FakeQuantize
+
+
+def test_arithmetic_modules_pass_results_through_their_observer():
+    module = torch.ao.nn.quantized.FloatFunctional()
+    module.activation_post_process = MinMaxObserver()
+    x = torch.tensor([-1.0, 2.0])
+    assert module.add_relu(x, x).tolist() == [0.0, 4.0] and module.cat([x, x]).tolist() == [-1.0, 2.0, -1.0, 2.0]
+    assert (module.activation_post_process.min_val.item(), module.activation_post_process.max_val.item()) == (-1.0, 4.0)
+    with pytest.raises(RuntimeError, match="FloatFunctional is not intended to use the 'forward'"):
+        module(x)
+    assert torch.ao.nn.qat.modules.Linear is torch.ao.nn.qat.Linear and torch.ao.nn.quantized.MaxPool2d is torch.nn.MaxPool2d

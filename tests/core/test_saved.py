@@ -89,3 +89,13 @@ def test_a_size_that_the_argument_does_not_have_is_refused():
     with pytest.raises(IndexError) as caught:
         torch.addbmm(torch.ones(3, 3, requires_grad=True), matrix, matrix)
     assert str(caught.value) == "Dimension out of range (expected to be in range of [-2, 1], but got 2)"
+
+
+def test_unpacked_results_without_derivatives_stay_without_history():
+    x, target = torch.zeros(2, 3, requires_grad=True), torch.tensor([0, 2])
+    weight = torch.tensor([1.0, 2.0, 3.0])
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        loss = torch.nn.functional.cross_entropy(x, target, weight=weight)
+    (grad,) = torch.autograd.grad(loss, x, create_graph=True)
+    (second,) = torch.autograd.grad(grad[0, 0], x)
+    torch.testing.assert_close(second[0], torch.tensor([2.0, -1.0, -1.0]) / 36)

@@ -170,10 +170,15 @@ def unpack_slot(node: Node, slot: int) -> Any:
     return t
 
 
+def has_history(t: Tensor, node: Any, nr: int) -> bool:
+    """Whether output `nr` of `node` is differentiable."""
+    op = None if node is None else node._op_
+    return t.array.dtype.kind in "fcVW" and (op is None or nr not in op.constant)
+
+
 def restore_output(t: Tensor, node: Any, nr: int) -> Any:
     """A saved output with its history restored."""
-    op = None if node is None else node._op_
-    differentiable = t.array.dtype.kind in "fcVW" and (op is None or nr not in op.constant)
+    differentiable = has_history(t, node, nr)
     if t._flags & FLAG_SUBCLASS and not differentiable:
         return t
     if (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)) and t.dtype.category >= 2:
@@ -394,7 +399,7 @@ class SavedTensor:
         if not isinstance(t, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"{type(t).__name__}")
-        if not self._requires and not t.requires_grad:
+        if not self._requires and not t.requires_grad or self._is_output and not has_history(t, owner, self._nr):
             return t
         seen = t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)
         twin = watcher.detach(t) if seen else alias(t)

@@ -395,6 +395,8 @@ static void run_norm(Task f, Norm *j, long tasks) {
   } else
     for (long k = 0; k < tasks; k++) f(j, k);
 }
+/* Images or volumes that may be channels-last, whose result is too. */
+static int other_format(PyArrayObject *x) { return (PyArray_NDIM(x) == 4 || PyArray_NDIM(x) == 5) && !contiguous(x); }
 /* input, weight, bias, N, C, HxW, group, eps */
 static PyObject *native_group_norm(PyObject *const *args, Py_ssize_t n) {
   Norm j;
@@ -404,7 +406,7 @@ static PyObject *native_group_norm(PyObject *const *args, Py_ssize_t n) {
       !count_of(args[5], &j.size) || !count_of(args[6], &j.groups) || !real_number(args[7], &j.eps) ||
       !parameter(args[1], j.code, j.C, &w, &j.wc) || !parameter(args[2], j.code, j.C, &b, &j.bc) || (w && b && j.wc != j.bc) ||
       (w && PyArray_NDIM(w) != 1) || (b && PyArray_NDIM(b) != 1) ||
-      !PyArray_SIZE(x) || j.N * j.C * j.size != PyArray_SIZE(x) || j.groups < 1 || j.C % j.groups)
+      !PyArray_SIZE(x) || j.N * j.C * j.size != PyArray_SIZE(x) || j.groups < 1 || j.C % j.groups || other_format(x))
     return refuse();
   const int kept = w ? j.wc : j.code;
   const npy_intp dims[2] = {j.N, j.groups};
@@ -460,7 +462,7 @@ static PyObject *native_group_norm_backward(PyObject *const *args, Py_ssize_t n)
       !count_of(args[6], &j.C) || !count_of(args[7], &j.size) || !count_of(args[8], &j.groups) || !masked(args[9], mask) ||
       !parameter(args[4], j.code, j.C, &w, &j.wc) || !PyArray_SIZE(x) || PyArray_SIZE(g) != PyArray_SIZE(x) ||
       j.N * j.C * j.size != PyArray_SIZE(x) || j.groups < 1 || j.C % j.groups || !contiguous(mu) || !contiguous(rs) ||
-      PyArray_SIZE(mu) != j.N * j.groups || PyArray_SIZE(rs) != j.N * j.groups)
+      PyArray_SIZE(mu) != j.N * j.groups || PyArray_SIZE(rs) != j.N * j.groups || other_format(x))
     return refuse();
   const int kept = w ? j.wc : j.code;
   const npy_intp dims[1] = {j.C};

@@ -7,7 +7,8 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import OpDef, defop
-from retrograd.core.reserved import contiguous_array
+from retrograd.core.reserved import contiguous_array, reserved_array
+from retrograd.ops.memory.copy import channels_last, channels_last_3d, channels_last_strides
 from retrograd.ops.nn.batch_norm import (
     View,
     array_backward,
@@ -19,7 +20,8 @@ from retrograd.ops.nn.batch_norm import (
     tangents,
     wide,
 )
-from retrograd.ops.shared import families
+from retrograd.ops.nn.pool import following
+from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.dtype_checks import proven, takes
 from retrograd.ops.shared.elementwise import plus, unsupported
 
@@ -210,7 +212,8 @@ def group_view(N: int, C: int, HxW: int, group: int) -> View:
 
 
 def group_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
-    return normalized(xp, group_view(N, C, HxW, group), input, weight, bias, eps, (N, group))
+    made, mean, rstd = normalized(xp, group_view(N, C, HxW, group), input, weight, bias, eps, (N, group))
+    return following(made, input, input.ndim - 2), mean, rstd
 
 
 def group_statistics(view: View, input: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
@@ -227,7 +230,7 @@ def group_backward_kernel(xp: Any, grad_out: Any, input: Any, mean: Any, rstd: A
     normal = (input.astype(work, copy=False).reshape(view.shape) - mean) * rstd
     grad = grad_out.reshape(view.shape).astype(work, copy=False)
     made = array_backward(xp, view, grad, normal, rstd, weight, output_mask, input.dtype)
-    return (None if made[0] is None else made[0].reshape(input.shape)), *made[1:]
+    return (None if made[0] is None else following(made[0].reshape(input.shape), input, input.ndim - 2)), *made[1:]
 
 
 def group_rule(grads: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float, result1: Any,
@@ -321,7 +324,8 @@ native_group_norm = defop(
     check=proven(check_group_norm), variants="function",
     lower="@group_norm",
     meta=lambda xp, input, weight, bias, N, C, HxW, group, eps: (
-        contiguous_array(input.shape, input.dtype), *[contiguous_array((N, group), input.dtype)] * 2),
+        reserved_array(input.shape, channels_last_strides(input.shape), input.dtype) if geometry.channels_last_like(input)
+        else contiguous_array(input.shape, input.dtype), *[contiguous_array((N, group), input.dtype)] * 2),
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
@@ -333,12 +337,18 @@ native_group_norm_backward = defop(
 )
 
 
+def in_own_format(t: Any) -> Any:
+    """The tensor without gaps: channels-last if it is, otherwise contiguous."""
+    last = geometry.channels_last_like(t.array)
+    return t.contiguous(memory_format=channels_last if t.ndim == 4 else channels_last_3d) if last else t.contiguous()
+
+
 def group_norm_tensors(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool) -> Any:
     shape = tuple(input.shape)
     if len(shape) < 2:
         families.wrap_dim(1 if shape else 0, len(shape), scalar_ok=False)
     check_groups(input, weight, bias, shape[1], num_groups)
-    return call(native_group_norm, [input.contiguous(), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups,
+    return call(native_group_norm, [in_own_format(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups,
                                     eps])[0]
 
 
@@ -358,7 +368,7 @@ def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float 
     floor = finfo(wide_input.dtype).eps if eps is None else eps
     made = wide_input * plus(wide_input.pow(2).mean(dims, True), floor).rsqrt()
     made = made if weight is None else made * weight
-    return made.type_as(input).contiguous()
+    return in_own_format(made.type_as(input))
 
 
 defop("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",

@@ -570,7 +570,8 @@ def adaptive_avg_rows(rank: int) -> Any:
             raise RuntimeError(f"adaptive_avg_pool{rank}d: elements of output_size must be greater than or equal to 0 but "
                                f"received {{{told}}}")
         if output_size == (1,) * rank:
-            return self.mean(tuple(range(-1, -rank - 1, -1)), True)
+            made = self.mean(tuple(range(-1, -rank - 1, -1)), True)
+            return made.as_strided(made.shape, channels_last_strides(made.shape)) if channels_last(self.array, rank) else made
         return call(forward, [self, output_size])
     defop(f"adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor", kernel=public, composite=True,
           variants="", out=False, autocast="float32" if rank == 3 else None)

@@ -1,0 +1,6 @@
+"""The package of modules that PyTorch converts to quantized ones; there are no quantized tensors, and it has none."""
+from __future__ import annotations
+
+from retrograd.ao.nn.quantizable import modules as modules
+
+__all__: list[str] = []
