@@ -28,6 +28,7 @@ OPS = {
         isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor
         irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor
         wait_tensor(Tensor tensor) -> Tensor
+        _wrap_tensor_autograd(Tensor input) -> Tensor
     """,
     "c10d_functional": f"""
         all_reduce(Tensor self, str reduceOp, {RANKS}) -> Tensor
