@@ -14,7 +14,8 @@ import pytest
 import retrograd as torch
 from retrograd.compile.deferred import Deferrer, codes, settle
 from retrograd.compile.state import backend_config
-from retrograd.compile.waiting import layouts
+from retrograd.compile.tape import clear_spares
+from retrograd.compile.waiting import layout_of, layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.tensor import FLAG_PENDING
 
@@ -362,3 +363,16 @@ def test_parameter_made_of_a_pending_tensor_has_its_value() -> None:
         return parameter
 
     assert repeated(function).tolist() == [3.0, 3.0, 3.0]
+
+
+def test_arrays_of_values_that_are_never_stored_are_kept_up_to_a_limit() -> None:
+    clear_spares()
+    kept = []
+    for size in range(200_000, 200_012):
+        x = torch.ones(size)
+        for _ in range(2):                        # the first time compiles
+            assert (repeated(lambda x: (x * 2 + 1) * 3, x)[:2] == 9).all()
+        kept.append(layout_of(x.array))
+    assert len(kept[-1].spare) == 2 and sum([layout.span * len(layout.spare) for layout in kept]) <= 1 << 24
+    clear_spares()
+    assert not any([layout.spare for layout in kept])

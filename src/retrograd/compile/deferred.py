@@ -24,7 +24,7 @@ import numpy as np
 from retrograd.codegen.library import compiler
 from retrograd.compile import joint, state
 from retrograd.compile.regions import Code, choices_of, interpret
-from retrograd.compile.tape import Recording, resolve
+from retrograd.compile.tape import Recording, clear_spares, resolve
 from retrograd.compile.tracing import CannotTrace, Tracer
 from retrograd.compile.trie import known
 from retrograd.compile.waiting import Choice, Waiting
@@ -45,6 +45,7 @@ codes: dict[Any, Any] = {}        # compiled code by plan, and by (deferred ops,
 
 state.when_reset.append(codes.clear)
 state.when_reset.append(known.clear)
+state.when_reset.append(clear_spares)
 state.when_reset.append(joint.compiled.clear)
 
 

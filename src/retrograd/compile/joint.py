@@ -34,7 +34,7 @@ from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, t
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
-SMALL = 8192              # bytes; arrays up to this size are kept for reuse
+LARGE = 1 << 20           # bytes; arrays up to this size are kept for reuse
 MOST_PLANS = 500          # maximum number of compiled plans
 
 
@@ -63,7 +63,7 @@ class Plan:
         self.parts: list[Part] = []
         self.nodes = any([step.records for step in self.steps])      # whether ops record nodes
         self.stored: set[int] = set(wanted)
-        self.spare: list[Any] = []                # ops with small results that are never stored
+        self.spare: list[Any] = []                # ops whose results are never stored and not large
         self.watched: list[int] = []              # wanted values that the usual nodes save
 
     def compile(self, numbers: list[float], compiles: bool) -> None:
@@ -95,7 +95,7 @@ class Plan:
             else:
                 self.stored.update([step.event.value for step in steps])
         self.code = Code([step.event for step in steps], values, self.stored, compiles, self.numbers)
-        self.spare = [step.event for step in steps if step.event.value not in self.stored and step.layout.span <= SMALL]
+        self.spare = [step.event for step in steps if step.event.value not in self.stored and step.layout.span <= LARGE]
 
     def run(self, arrays: list[Any], cells: list[Any], tensors: list[Any], numbers: list[float]) -> None:
         self.code.run(arrays, numbers)

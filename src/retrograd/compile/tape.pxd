@@ -24,6 +24,13 @@ cdef class Cell:
     cdef public object node, counter
     cdef public int nr
 
+cdef class Spares:
+    cdef public Py_ssize_t bytes
+    cdef public dict layouts
+    @cython.locals(spare=list)
+    cpdef add(self, Layout layout, array)
+
+cdef Spares spares
 cdef Trie known
 
 @cython.locals(cell=Cell)
@@ -61,7 +68,7 @@ cdef class Recording(Tape):
     cpdef make(self, Step step)
     @cython.locals(slot=Py_ssize_t, found=int)
     cpdef bint is_through(self) except -1
-    @cython.locals(slot=Py_ssize_t, event=Event, spare=list)
+    @cython.locals(slot=Py_ssize_t, event=Event)
     cpdef run(self)
     cpdef flush(self)
     cpdef call_locked(self, op, args, bint whole)

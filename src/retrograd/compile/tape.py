@@ -32,7 +32,7 @@ LONGEST = 128             # maximum number of deferred ops
 ENOUGH = 96               # ops after which the tape is flushed where only one value is held (at the end of a loop's iteration)
 MOST_STEPS = 50_000       # in the trie
 MOST_CHOICES = 64         # at one spot: they are searched linearly
-MOST_SPARE = 1 << 16      # bytes of one layout kept for reuse
+MOST_SPARE = 1 << 24      # bytes of unused arrays kept for reuse
 INPUT, NUMBER, WATCHED, CONSTANT = trie.NEW_INPUT, trie.LIFTED, trie.COMPARED, trie.FIXED     # C variables when compiled
 known = trie.known
 
@@ -49,6 +49,38 @@ class Cell:
     node: Any
     nr: int
     counter: Any
+
+
+class Spares:
+    """The unused arrays of all layouts: memory of results that were never stored."""
+
+    def __init__(self) -> None:
+        self.bytes: int = 0
+        self.layouts: dict[Any, None] = {}        # those that have had some
+
+    def add(self, layout: Any, array: Any) -> None:
+        spare = layout.spare
+        if len(spare) >= LONGEST:
+            return
+        if not spare:
+            self.layouts[layout] = None
+        spare.append(array)
+        self.bytes += layout.span
+        if self.bytes > MOST_SPARE:
+            self.clear()
+
+    def clear(self) -> None:
+        for layout in self.layouts:
+            layout.spare.clear()
+        self.layouts.clear()
+        self.bytes = 0
+
+
+spares = Spares()             # a C variable when compiled
+
+
+def clear_spares() -> None:
+    spares.clear()
 
 
 class Forwarder(Node):
@@ -274,7 +306,11 @@ class Recording(Tape):
     def make(self, step: Any) -> Any:
         """The tensor of a result that will be computed later."""
         spare = step.layout.spare
-        array = spare.pop() if spare else step.layout.new()
+        if spare:
+            array = spare.pop()
+            spares.bytes -= step.layout.span
+        else:
+            array = step.layout.new()
         slot = len(self.arrays)
         cell = self.new_cell(slot)
         self.arrays.append(array)
@@ -441,9 +477,7 @@ class Recording(Tape):
             wanted = tuple([slot for slot in range(len(cells)) if is_held(cells, arrays, slot)])
             unused = self.finish(spot, wanted, arrays, cells, tensors, numbers, node)
             for event in unused:                  # their arrays were never visible
-                spare = event.layout.spare
-                if (len(spare) + 1) * event.layout.span <= MOST_SPARE and len(spare) < LONGEST:
-                    spare.append(arrays[event.value])
+                spares.add(event.layout, arrays[event.value])
 
 
 def is_readable(array: Any) -> bool:
