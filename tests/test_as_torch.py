@@ -200,6 +200,20 @@ def test_functorch_is_the_older_name_of_func() -> None:
                   "assert torch._ops.HigherOrderOperator and torch._C.DispatchKey.CPU")
 
 
+def test_programs_can_ask_the_extension_about_the_processor() -> None:
+    run_installed("import torch\n"
+                  "assert not hasattr(torch._C._cpu, '_is_amx_tile_supported') and torch._C._cpu._init_amx() is False\n"
+                  "from torch._higher_order_ops.inline_asm_elementwise import inline_asm_elementwise")
+
+
+def test_range_of_nvtx_decorates_functions_and_raises_when_they_are_called() -> None:
+    run_installed("import torch\n"
+                  "step = torch.cuda.nvtx.range('step')(lambda: 1)\n"
+                  "try:\n    step()\n"
+                  "except RuntimeError as error:\n    assert 'NVTX functions not installed' in str(error)\n"
+                  "else:\n    raise AssertionError")
+
+
 def test_ops_are_found_in_the_modules_of_the_extension() -> None:
     run_installed("import torch, torch._C._linalg, pickle\n"
                   "assert torch._C._linalg.linalg_inv is torch.linalg.inv\n"

@@ -214,6 +214,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DeviceType": "autograd.profiler_util:DeviceType",
         "ProfilerActivity": "profiler.profiler:ProfilerActivity",
     },
+    "_C._cpu": {
+        "_init_amx": "_torch_state:no_amx",
+    },
     "_C._profiler": {
         "_EventType": "autograd.profiler_results:EventType",
         "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",

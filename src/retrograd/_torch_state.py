@@ -19,6 +19,11 @@ def no_cudnn() -> bool:
     return False
 
 
+def no_amx() -> bool:
+    """Whether the matrix units of the processor are in use."""
+    return False
+
+
 class WeakTensorRef:
     """A weak reference to a tensor with `expired`."""
 
