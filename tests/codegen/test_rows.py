@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import retrograd as torch
+from retrograd.core import fast_kernels
 from retrograd.ops.nn import upsample
 
 F: Any = torch.nn.functional
@@ -19,7 +20,7 @@ def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def with_threads(compute: Any) -> list[Any]:
-    """Results with 1, 2 and 7 threads, which are the same bit by bit."""
+    """Results with 1, 2 and 7 threads: the same bits from compiled kernels, up to rounding from BLAS (in the plain core)."""
     threads, made = torch.get_num_threads(), []
     try:
         for count in (1, 2, 7):
@@ -29,7 +30,11 @@ def with_threads(compute: Any) -> list[Any]:
         torch.set_num_threads(threads)
     for other in made[1:]:
         for a, b in zip(made[0], other, strict=True):
-            assert torch.equal(a, b)
+            if fast_kernels.native is not None:
+                assert torch.equal(a, b)
+            else:
+                tolerance = TOLERANCE.get(a.dtype, 0.0)
+                torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
     return made[0]
 
 
