@@ -202,7 +202,8 @@ def make_contiguous_strides_for(shape: Any, row_major: bool = True) -> tuple[int
     >>> make_contiguous_strides_for((2, 3, 4)), make_contiguous_strides_for((2, 3, 4), row_major=False)
     ((12, 4, 1), (12, 1, 3))
     """
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for size in reversed(shape):
         strides.insert(0, step)
         step *= max(size, 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from retrograd.core import api, subclass
+from retrograd.core import api, modes
 from retrograd.core.dispatch_keys import ALIASES, ALONE, BACKENDS, DispatchKey, DispatchKeySet, local_keys, priority
 from retrograd.core.modes import Guard, no_dispatch
 from retrograd.core.opdef import OPS, OpDef, Packet, find_packet
@@ -95,7 +95,7 @@ def has_kernel(full_name: str) -> bool:
     return overload_of(full_name) is not None
 
 
-def known(full_name: str) -> OpDef:
+def known(full_name: str) -> Any:
     op = overload_of(full_name)
     if op is None:
         raise RuntimeError(f"operator {full_name} does not exist")
@@ -319,7 +319,7 @@ class EnableTorchFunction(DisableTorchFunctionSubclass):
 # ---- tensors
 def is_subclass_like(t: Any) -> bool:
     """Whether a tensor is of a class with a `__torch_dispatch__`, or of a running transform."""
-    return bool(t._flags & FLAG_WRAPPER or t._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(t)))
+    return bool(t._flags & FLAG_WRAPPER or t._flags & FLAG_SUBCLASS and modes.overrides_dispatch(type(t)))
 
 
 def has_storage(t: Any) -> bool:

@@ -9,7 +9,7 @@ from retrograd.autograd import grad_mode
 from retrograd.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from retrograd.autograd.backward import backward, grad
 from retrograd.autograd.backward import calculate_shape as _calculate_shape
-from retrograd.autograd.engine import is_checkpoint_valid as _is_checkpoint_valid
+from retrograd.autograd.engine import is_checkpoint_valid
 from retrograd.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
@@ -29,6 +29,8 @@ __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "d
            "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
            "is_view_replay_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
            "trace_origins", "variable"]
+
+_is_checkpoint_valid = is_checkpoint_valid
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

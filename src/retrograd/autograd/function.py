@@ -269,7 +269,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
             self._freed_ = True
 
 
-def zeros_for(node: Any, i: int) -> Any:
+def zeros_for(node: FunctionNode, i: int) -> Any:
     """Zeros for a missing gradient, None where the output is not a tensor."""
     facts = node._output_facts_[i]
     if facts is None:
@@ -288,7 +288,7 @@ def by_edge(node: Any, results: tuple[Any, ...]) -> list[Any]:
     if len(results) != expected:
         raise RuntimeError(f"function {name_of(node)} returned an incorrect number of gradients (expected {expected}, got "
                            f"{len(results)})")
-    routed = []
+    routed: list[Tensor | None] = []
     for i, result in enumerate(results):
         if i not in node._positions_:
             if result is not None:
@@ -647,7 +647,7 @@ def wrap_outputs(node: Any, inputs: Sequence[Any], outputs: tuple[Any, ...], rec
     return tuple(made)
 
 
-def check_dirty(node: Any, outputs: tuple[Any, ...], known: Any) -> None:
+def check_dirty(node: FunctionNode, outputs: tuple[Any, ...], known: Any) -> None:
     returned = {id(t) for t in outputs}
     for t in node.dirty_tensors:
         if id(t) not in returned:
@@ -655,8 +655,8 @@ def check_dirty(node: Any, outputs: tuple[Any, ...], known: Any) -> None:
                                "inputs that are modified inplace must all be outputs of the Function.")
 
 
-def fit_output(node: Node, inputs: Sequence[Any], t: Tensor, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
-               count: int) -> Tensor:
+def fit_output(node: BackwardCFunction, inputs: Sequence[Any], t: Tensor, nr: int, differentiable: bool, is_input: bool,
+               is_dirty: bool, count: int) -> Tensor:
     """Connect one tensor output of forward; see NOTE [What apply does to outputs]."""
     if not differentiable:
         if is_dirty or not wants_grad(t):
@@ -681,7 +681,7 @@ def fit_output(node: Node, inputs: Sequence[Any], t: Tensor, nr: int, differenti
     return t
 
 
-def flag_view(node: Node, inputs: Sequence[Any], t: Tensor, unchanged: bool) -> None:
+def flag_view(node: BackwardCFunction, inputs: Sequence[Any], t: Tensor, unchanged: bool) -> None:
     """Mark a view returned by a custom Function as not writable (or set how to replay it)."""
     if t._view is None or unchanged:
         return
@@ -691,14 +691,14 @@ def flag_view(node: Node, inputs: Sequence[Any], t: Tensor, unchanged: bool) -> 
         t._view.creation = IN_CUSTOM_FUNCTION
 
 
-def make_pure(node: Node, inputs: Any, t: Tensor) -> None:
+def make_pure(node: BackwardCFunction, inputs: Any, t: Tensor) -> None:
     """Let a pure view be replayed by calling the Function again."""
     cls = node._forward_cls
     t._view.creation = DEFAULT
     t._view.op, t._view.args, t._view.parent = cls.apply, None, inputs[0]._view
 
 
-def itself_as_view(node: Node, inputs: Sequence[Any], t: Tensor) -> Tensor:
+def itself_as_view(node: BackwardCFunction, inputs: Sequence[Any], t: Tensor) -> Tensor:
     """An unchanged input that was returned: a view of all of it."""
     if not tls.grad_enabled or not isinstance(t, Tensor):
         return late.view_as(t, t)
@@ -771,7 +771,7 @@ class InplaceOnView(Node):
         self.node._release_()
 
 
-def save_tensors(node: Node, outputs: tuple[Any, ...]) -> None:
+def save_tensors(node: FunctionNode, outputs: tuple[Any, ...]) -> None:
     """Turn the arguments of save_for_backward into saved tensors."""
     tensors = node.to_save
     node.to_save = None

@@ -10,7 +10,7 @@ from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 
 if TYPE_CHECKING:
-    from retrograd.core.graph import Node
+    from retrograd.autograd.function import FunctionNode
 
 VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
 INPLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
@@ -19,7 +19,7 @@ INPLACE = ("An inplace custom Function is not modifying the forward mode gradien
 
 def tangents_of(args: tuple[Any, ...]) -> list[Any]:
     """The tangent of every argument: None for non-differentiable ones, zeros where it is missing."""
-    found = []
+    found: list[Tensor | None] = []
     for a in args:
         if not isinstance(a, Tensor) or a.dtype.category < 2:
             found.append(None)
@@ -29,7 +29,7 @@ def tangents_of(args: tuple[Any, ...]) -> list[Any]:
     return found
 
 
-def function_jvp(cls: Any, node: Node, args: Any, tangents: Any, outputs: Any, dirty: Any) -> None:
+def function_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, outputs: Any, dirty: Any) -> None:
     """Run `cls.jvp` and give the outputs their tangents."""
     versions = [None if t is None else t._version for t in tangents]
     was = tls.fwd_grad_enabled

@@ -10,7 +10,8 @@ from typing import Any
 from weakref import ref
 
 from retrograd.autograd.backward import GradientEdge, get_gradient_edge
-from retrograd.autograd.engine import current_graph_task_id, will_engine_execute_node
+from retrograd.autograd.engine import current_graph_task_id as current_graph_task_id
+from retrograd.autograd.engine import will_engine_execute_node
 from retrograd.autograd.mutation import allow_mutation_on_saved_tensors
 from retrograd.autograd.stopping import DelayedError, UndefinedGrad
 from retrograd.core import graph

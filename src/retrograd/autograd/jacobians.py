@@ -141,7 +141,7 @@ def stored_rows(t: Tensor) -> list[int]:
         numbers = late.arange(t.numel()).reshape(t.shape)
         return [int(n) for n in late.sparse_mask(numbers, t.detach()).values().reshape(-1).tolist()][:values.numel()]
     dense = writable(t).numel() // max(t._nnz(), 1)
-    rows = []
+    rows: list[int] = []
     for column in zip(*t._indices().tolist(), strict=True) if t.sparse_dim() else [()] * t._nnz():
         row = 0
         for i, size in zip(column, t.shape, strict=False):

@@ -129,7 +129,8 @@ def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
 
 def pointwise(p: Program, c: str) -> str:
     """One element of the result from one element of each operand."""
-    out, k = [], len(p.inputs)
+    k = len(p.inputs)
+    out: list[str] = []
     emit = out.append
     emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num) {{")
     # a loop-invariant exponent keeps gcc from vectorising the loop: read it from memory like the other operands
@@ -185,7 +186,8 @@ def pointwise(p: Program, c: str) -> str:
 
 def reduction(p: Program, c: str) -> str:
     """Three functions: one row, four rows at a time down the columns, and the final step from accumulators to results."""
-    out, k, r = [], len(p.inputs), REDUCE[p.reducer]
+    k, r = len(p.inputs), REDUCE[p.reducer]
+    out: list[str] = []
     emit = out.append
     D = "int64_t" if c == "l" else "double"
     term = expression(p.term, c)
@@ -249,7 +251,8 @@ def reduction(p: Program, c: str) -> str:
 
 def row(p: Program, c: str) -> str:
     """One row, in as many passes as its reductions need; expensive values that are used again are buffered."""
-    out, steps, where = [], dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    steps, where = dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    out: list[str] = []
     last = {n: p.current[n] for n, _ in p.outputs}
     emit = out.append
     emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num, T *row) {{")
@@ -370,7 +373,8 @@ def goes_across(p: Program) -> bool:
 
 def across(p: Program, c: str) -> str:
     """`m` rows that lie side by side, up to WIDE of them: the loop over them is the inner one, sums are in double."""
-    out, steps, where = [], dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    steps, where = dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    out: list[str] = []
     last = {n: p.current[n] for n, _ in p.outputs}
     scalars = {*p.numbers, "n"}
     emit = out.append

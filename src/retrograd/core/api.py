@@ -108,6 +108,7 @@ def make_unreduced(name: str, op: OpDef, public: Any = None) -> Any:
 
 def make_entry(name: str, is_method: bool) -> Any:
     """The public function or method for an op name (see NOTE [Binding] in binder.pyx, [Call patterns] in plain/calls.py)."""
+    public: Any
     packet = find_packet(name)
     assert packet is not None
     losses = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
@@ -404,6 +405,8 @@ class RangeOps:
 
 class Ops:
     """`retrograd.ops`: namespaces of ops."""
+
+    higher_order: Any          # set by library/higher_order.py
 
     def __init__(self) -> None:
         self.aten = Namespace("aten")

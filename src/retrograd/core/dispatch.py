@@ -633,7 +633,7 @@ def overrides_dispatch(op: Any, args: Any) -> bool:
     for i in op.tensor_args:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and (
-                    type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__):  # type: ignore[attr-defined]
+                    type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__):
                 return True
     return False
 

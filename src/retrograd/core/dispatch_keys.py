@@ -35,7 +35,8 @@ def ordered_names() -> list[str]:
 
 
 NAMES = ordered_names()
-DispatchKey = enum.Enum("DispatchKey", {name: i for i, name in enumerate(NAMES)}, module="torch._C")  # type: ignore[misc]
+new_enum: Any = enum.Enum          # mypy knows the members of an enumeration only from a literal
+DispatchKey = new_enum("DispatchKey", {name: i for i, name in enumerate(NAMES)}, module="torch._C")
 
 
 def priority(key: Any) -> int:

@@ -12,6 +12,7 @@ it. Ops with the trait "chalf" compute in complex64 and narrow what they return;
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any
 
@@ -403,15 +404,22 @@ def array_of(value: Any) -> Any:
     return value
 
 
-def promoted_dtype(op: OpDef, operands: Any) -> Any:
-    """The dtype in which an op computes, promoted from tensors and numbers by PyTorch's categories."""
-    dimensioned, scalars, numbers = [], [], []
+def common_dtype(operands: Sequence[Any]) -> dtypes.dtype:
+    """The dtype that tensors and numbers promote to by PyTorch's categories; None is no operand."""
+    dimensioned: list[dtypes.dtype] = []
+    scalars: list[dtypes.dtype] = []
+    numbers: list[Any] = []
     for t in operands:
         if isinstance(t, Tensor):
             (dimensioned if t.array.ndim else scalars).append(BY_NUMPY[t.array.dtype])
         elif t is not None:
             numbers.append(t)
-    common = dtypes.result_type_of(dimensioned, scalars, numbers)
+    return dtypes.result_type_of(dimensioned, scalars, numbers)
+
+
+def promoted_dtype(op: OpDef, operands: Sequence[Any]) -> dtypes.dtype:
+    """The dtype in which an op computes."""
+    common = common_dtype(operands)
     if op.promote == "float" and common.category < 2:
         common = dtypes.get_default_dtype()
     return common

@@ -68,13 +68,13 @@ from retrograd.core.recipe import (
     DTYPE,
     GEOMETRY,
     LAYOUT,
-    NOT_IMPLEMENTED,
     SHAPE,
     Plan,
     choose_kernel_calls,
     compile_rules,
     make_plan,
 )
+from retrograd.core.recipe import NOT_IMPLEMENTED as NOT_IMPLEMENTED  # part of the language of rows
 from retrograd.core.schema import Schema
 
 FACTS = frozenset(("flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
@@ -278,6 +278,8 @@ class OpDef:
 
 class Packet:
     """All overloads of one op name: `ops.aten.add`, with `.Tensor` and so on as attributes."""
+
+    default: OpDef
 
     def __init__(self, name: str) -> None:
         self.name = name

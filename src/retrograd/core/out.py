@@ -76,7 +76,7 @@ def refuse_gradients(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -
     error = RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                          "the arguments requires grad.")
     if function.composite and not untracked:
-        result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])  # type: ignore[attr-defined]
+        result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])
         if ": " in function.out and " || " not in function.out:
             hooks.check_out_dtype(rule_of(function, 0), result.dtype, outs[0].dtype, "out")
     raise error
@@ -188,8 +188,7 @@ def check_before_kernel(op: OpDef, inputs: Sequence[Any], out: Tensor, rule: Any
     if any([t is out for t in operands]):
         shape = out.array.shape
         for t in operands:
-            joint = np.broadcast_shapes(shape, t.array.shape)
-            check_out_shape(out, operands, joint)
+            check_out_shape(out, operands, np.broadcast_shapes(shape, t.array.shape))
     if op.promote == "compare":
         return
     joint = promoted_dtype(op, [inputs[i] for i in (*op.tensor_args, *op.scalar_args)])

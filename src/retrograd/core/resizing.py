@@ -63,7 +63,8 @@ def tensors_on(owner: Any) -> list[Any]:
 
 def subclasses_of(cls: type) -> set[type]:
     """The class and all classes derived from it."""
-    return {cls}.union(*[subclasses_of(derived) for derived in cls.__subclasses__()])
+    derived: list[type] = cls.__subclasses__()
+    return {cls}.union(*[subclasses_of(each) for each in derived])
 
 
 def geometry(array: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

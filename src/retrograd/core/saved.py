@@ -318,6 +318,18 @@ class SavedTensor:
     __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_producer", "_tensor", "_version", "_requires",
                  "_released")
 
+    _hooks: Any
+    _packed: Any
+    _producer: Any
+    _tensor: Any
+    _node: Node | None
+    _nr: int
+    _version: int
+    _is_output: bool
+    _leaf: bool
+    _released: bool
+    _requires: bool
+
     def __init__(self, *args: Any) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 

@@ -205,7 +205,7 @@ def converted(result: Any, cls: type) -> Any:
 
 def nowrap_functions() -> set[Any]:
     """The functions whose results are not converted to the subclass."""
-    return {Tensor._base.__get__, Tensor.grad.__get__}  # type: ignore[attr-defined]
+    return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
 def resolve_name(function: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions._probs import ProbsOrLogits, exactly_one
 from retrograd.distributions.distribution import checked
@@ -25,6 +25,7 @@ class Binomial(ProbsOrLogits):
     tensor(5.)
     """
 
+    total_count: Tensor
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
                        "logits": constraints.real}
     has_enumerate_support = True

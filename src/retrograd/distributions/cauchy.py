@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size, inf, nan
+from retrograd import Size, Tensor, inf, nan
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 
@@ -19,6 +19,8 @@ class Cauchy(Distribution):
     tensor(-1.1447)
     """
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

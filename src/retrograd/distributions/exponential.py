@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import checked
 from retrograd.distributions.exp_family import ExponentialFamily
@@ -19,6 +19,7 @@ class Exponential(ExponentialFamily):
     tensor(0.5000)
     """
 
+    rate: Tensor
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size, nan
+from retrograd import Size, Tensor, nan
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 from retrograd.distributions.gamma import Gamma
@@ -20,6 +20,8 @@ class FisherSnedecor(Distribution):
     tensor(2.)
     """
 
+    df1: Tensor
+    df2: Tensor
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import checked
 from retrograd.distributions.exp_family import ExponentialFamily
@@ -23,6 +23,8 @@ class Gamma(ExponentialFamily):
     tensor(0.5000)
     """
 
+    concentration: Tensor
+    rate: Tensor
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size, inf, nan
+from retrograd import Size, Tensor, inf, nan
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 
@@ -18,6 +18,9 @@ class GeneralizedPareto(Distribution):
     tensor(2.)
     """
 
+    loc: Tensor
+    scale: Tensor
+    concentration: Tensor
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
     _expands = ("loc", "scale", "concentration")

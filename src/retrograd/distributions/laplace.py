@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 
@@ -18,6 +18,8 @@ class Laplace(Distribution):
     tensor(-0.6931)
     """
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions._probs import ProbsOrLogits, exactly_one
 from retrograd.distributions.distribution import checked
@@ -22,6 +22,7 @@ class NegativeBinomial(ProbsOrLogits):
     tensor(2.)
     """
 
+    total_count: Tensor
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
                        "logits": constraints.real}
     support = constraints.nonnegative_integer

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import checked
 from retrograd.distributions.exp_family import ExponentialFamily
@@ -21,6 +21,8 @@ class Normal(ExponentialFamily):
     tensor(-0.9189)
     """
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import checked
 from retrograd.distributions.exp_family import ExponentialFamily
@@ -20,6 +20,7 @@ class Poisson(ExponentialFamily):
     tensor(2.)
     """
 
+    rate: Tensor
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     _expands = ("rate",)

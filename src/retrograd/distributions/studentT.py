@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size, inf, nan
+from retrograd import Size, Tensor, inf, nan
 from retrograd.distributions import constraints
 from retrograd.distributions.chi2 import Chi2
 from retrograd.distributions.distribution import Distribution, checked
@@ -21,6 +21,9 @@ class StudentT(Distribution):
     tensor(2.)
     """
 
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size, nan
+from retrograd import Size, Tensor, nan
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 
@@ -19,6 +19,8 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
+    low: Tensor
+    high: Tensor
     _expands = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:

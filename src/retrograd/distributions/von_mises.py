@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import retrograd as torch
-from retrograd import Size
+from retrograd import Size, Tensor
 from retrograd.distributions import constraints
 from retrograd.distributions.distribution import Distribution, checked
 from retrograd.distributions.utils import lazy_property
@@ -26,6 +26,8 @@ class VonMises(Distribution):
     tensor(0.)
     """
 
+    loc: Tensor
+    concentration: Tensor
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False

@@ -96,7 +96,7 @@ class Prober:
     def move_together(self, group: list[int]) -> bool:
         """Whether sizes may change by the same amount; the values that the first of them may have are noted."""
         steps = [step for step in STEPS if all([self.allowed(i, self.base[i] + step) for i in group])]
-        found = []
+        found: list[int] = []
         for step in steps:
             if not found and step > 3:
                 break

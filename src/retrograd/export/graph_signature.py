@@ -133,7 +133,8 @@ class ExportGraphSignature:
 
     def replace_all_uses(self, old: str, new: str) -> None:
         """Let specs that name one node name another."""
-        for spec in (*self.input_specs, *self.output_specs):
+        specs: list[InputSpec | OutputSpec] = [*self.input_specs, *self.output_specs]
+        for spec in specs:
             if isinstance(spec.arg, TensorArgument) and spec.arg.name == old:
                 spec.arg.name = new
 

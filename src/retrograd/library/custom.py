@@ -106,7 +106,7 @@ class CustomOpDef:
             old._lib._destroy()
         self._fake_fn: Any = None
         self._disabled: set[str] = set()
-        self._lib = Library(namespace, "FRAGMENT")
+        self._lib: Library = Library(namespace, "FRAGMENT")
         self._lib.define(name + schema, tags=tags or ())
         op = self._opoverload
         op.bumps = True
@@ -228,7 +228,7 @@ def check_functional(op: Any, shown: Any) -> None:
 # ---- the gradient
 def generated_function(op: Any, backward: Any, setup_context: Any) -> Any:
     """The custom Function that runs `op` and gives it the gradient that was registered for it."""
-    node = type(f"GeneratedBackwardFor_{op.namespace}_{op.opname}_{op.overload}", (Generated,),
+    node: Any = type(f"GeneratedBackwardFor_{op.namespace}_{op.opname}_{op.overload}", (Generated,),
                 {"user_backward": staticmethod(backward) if backward else None,
                  "user_setup": staticmethod(setup_context) if setup_context else None, "__module__": "torch.autograd.function"})
     node._backward_cls.__module__ = "torch.autograd.function"

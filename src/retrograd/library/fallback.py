@@ -58,6 +58,7 @@ class WarnNotImplemented(Node):
     """A node that no gradient passes."""
 
     __slots__ = ("op",)
+    op: str
 
     def name(self) -> str:
         return "torch::autograd::WarnNotImplemented"

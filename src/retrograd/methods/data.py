@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, exposed, printing, saved, subclass
+from retrograd.core import dtypes, exposed, modes, printing, saved, subclass
 from retrograd.core.api import binder
 from retrograd.core.dispatch import resolve
 from retrograd.core.dlpack import check_exportable
@@ -112,7 +112,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         hooks.batched_data(self)
     if self._flags & FLAG_SPARSE and self.is_nested:
         hooks.nested_answers["numpy"](self)
-    if self._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(self)):
+    if self._flags & FLAG_SUBCLASS and modes.overrides_dispatch(type(self)):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     if force and self._flags & FLAG_SPARSE:
         self = late.to_dense(self.detach())
@@ -152,7 +152,7 @@ def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bo
 
 def dispatches(t: Any) -> bool:
     """Whether `t` is of a class with a `__torch_dispatch__` that sees ops now."""
-    return bool(t._flags & FLAG_SUBCLASS) and not tls.dispatch_disabled and subclass.overrides_dispatch(type(t))
+    return bool(t._flags & FLAG_SUBCLASS) and not tls.dispatch_disabled and modes.overrides_dispatch(type(t))
 
 
 def item(self: Any) -> Any:
@@ -210,7 +210,7 @@ def tolist(self: Any) -> Any:
         if self.is_nested:
             hooks.nested_answers["tolist"](self)
         raise RuntimeError(NO_STORAGE)
-    if self._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(self)):
+    if self._flags & FLAG_SUBCLASS and modes.overrides_dispatch(type(self)):
         raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
     if self._flags & FLAG_META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")

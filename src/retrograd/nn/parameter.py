@@ -89,6 +89,9 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     (['mean'], [])
     """
 
+    persistent: bool
+    _is_buffer: bool
+
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = empty(0)

@@ -312,7 +312,7 @@ class Optimizer:
     def _process_value_according_to_param_policy(param: Any, value: Any, param_id: Any, param_groups: Any,
                                                  key: Any = None) -> Any:
         """A loaded tensor in the dtype and on the device of its parameter; the count of steps has its own."""
-        group = next((group for group in param_groups if param_id in group["params"]), {})
+        group: dict[str, Any] = next((group for group in param_groups if param_id in group["params"]), {})
         if key == "step":
             special = group.get("capturable", False) or group.get("fused", False)
             return value.to(dtype=torch.float32, device=param.device) if special else value

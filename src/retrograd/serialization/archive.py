@@ -82,7 +82,8 @@ class Archive:
         memory: Any = np.empty(entry.file_size, np.uint8)
         view, done = memoryview(memory), 0
         try:
-            with self.zip.open(entry) as stream:
+            with self.zip.open(entry) as opened:
+                stream: Any = opened
                 while done < len(view):
                     found = stream.readinto(view[done:done + CHUNK])
                     if not found:

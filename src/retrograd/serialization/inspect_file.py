@@ -34,7 +34,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
             data = archive.read("data.pkl")
         finally:
             archive.close()
-    safe, found, strings = safe_names(), [], []
+    safe, found = safe_names(), []
+    strings: list[str] = []
     try:
         for opcode, value, _ in pickletools.genops(data):
             if opcode.name == "GLOBAL":

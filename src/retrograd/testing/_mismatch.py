@@ -129,7 +129,7 @@ def make_tensor_mismatch_msg(actual: Tensor, expected: Tensor, matches: Tensor, 
 def worst(values: Tensor) -> str:
     """The greatest value and its index."""
     flat = int(values.argmax())
-    index = []
+    index: list[int] = []
     for size in reversed(values.shape):
         flat, at = divmod(flat, size)
         index.insert(0, at)

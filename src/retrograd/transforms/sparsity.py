@@ -212,7 +212,7 @@ class Sparsity(Carrying):
             if pattern is not None:
                 groups, count = groups_along(value.array.shape, dims)
                 total = self.union(total, self.grouped(pattern, groups, count))
-        made = []
+        made: list[Any] = []
         for r in outputs:
             if not isinstance(r, Tensor):
                 made.append(None)

@@ -172,7 +172,7 @@ _private_register_pytree_node = register_pytree_node
 
 def node_type(tree: Any) -> Any:
     """What kind of container `tree` is, as a key of SUPPORTED_NODES; its own type for a leaf."""
-    cls = type(tree)
+    cls: Any = type(tree)
     if cls not in SUPPORTED_NODES and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         if cls.__module__ != "torch.return_types":
             return namedtuple
@@ -198,6 +198,9 @@ class TreeSpec:
     """The structure of a tree without its leaves; `type` is None for a leaf."""
 
     __slots__ = ("_children", "_context", "num_children", "num_leaves", "num_nodes", "type")
+
+    num_leaves: int
+    num_nodes: int
 
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         self.type, self._context, self._children = type, context, children_specs

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.nn.modules._tree import Tree
 from retrograd.nn.parameter import Parameter
 
 COMPLEX_WARNING = (
@@ -15,8 +16,13 @@ COMPLEX_WARNING = (
     "issues/new?template=bug-report.yml if a complex module does not work as expected.")
 
 
-class Converted:
+class Converted(Tree):
     """Changes a module and all modules below it."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _call_impl: Callable[..., Any]
+    _get_name: Callable[[], str]
 
     def apply(self, fn: Callable[[Any], None]) -> Self:
         """Call `fn` on every submodule, the deepest first, and on the module itself.

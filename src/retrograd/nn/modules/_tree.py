@@ -10,6 +10,8 @@ from retrograd.nn.parameter import Parameter
 class Tree:
     """Finds and iterates over the members of a module and of all modules below it."""
 
+    _modules: dict[str, Any]
+
     # ---- finding by dotted name
     def get_submodule(self, target: str) -> Any:
         """The submodule at the path `target`, such as "encoder.0".

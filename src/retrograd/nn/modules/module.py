@@ -25,12 +25,11 @@ from retrograd.nn.modules._hooks import (
     register_module_parameter_registration_hook,
 )
 from retrograd.nn.modules._state import Stateful, _IncompatibleKeys
-from retrograd.nn.modules._tree import Tree
 from retrograd.nn.parameter import Buffer, Parameter
 from retrograd.utils._names import publish
 
 
-class Module(Tree, Converted, Hooked, Stateful):
+class Module(Converted, Hooked, Stateful):
     """The base class of all layers and models.
 
     >>> from retrograd import nn, ones

@@ -49,8 +49,8 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
     that are not arguments of the op (requires_grad, out) are handled here. `fast(args, dtype)` returns the array of the
     most common calls, or None.
     """
-    schemas = []
-    orders = []
+    schemas: list[Schema] = []
+    orders: list[Any] = []
     for _, params in forms:
         star = "" if "*" in params else " *,"
         schemas.append(Schema(f"{name}({params},{star} {'Tensor? out=None, ' if out else ''}{PUBLIC_OPTIONS}) -> Tensor"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, exposed, storage
+from retrograd.core import dtypes, exposed, kernels, storage
 from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.device import CPU, META, names_cpu, parse_device
@@ -559,13 +559,7 @@ def result_type(*operands: Any, **named: Any) -> Any:
     """The dtype that an op on these two operands would have."""
     if named or len(operands) != 2 or not all([isinstance(t, (Tensor, int, float, complex, np.number)) for t in operands]):
         operands = tuple(resolve("result_type", RESULT_TYPES, operands, named)[1])
-    dimensioned, scalars, numbers = [], [], []
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            (dimensioned if operand.array.ndim else scalars).append(operand.dtype)
-        else:
-            numbers.append(operand)
-    return dtypes.result_type_of(dimensioned, scalars, numbers)
+    return kernels.common_dtype(operands)
 
 
 expose(result_type, method=False)

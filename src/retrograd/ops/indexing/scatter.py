@@ -329,6 +329,7 @@ class Error(Node):
     """A node without a derivative in PyTorch: backward through it raises."""
 
     __slots__ = ("message",)
+    message: str
 
     def _run_(self, grads: Any, needed: Any) -> Any:
         raise RuntimeError(self.message)

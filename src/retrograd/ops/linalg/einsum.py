@@ -181,7 +181,9 @@ def contract(tensors: Any, kept: int, count: int, path: Any) -> Any:
         i, j = (path.pop(0), path.pop(0)) if path else (0, 1)
         i, j = min(i, j), max(i, j)
         b, a = tensors.pop(j), tensors.pop(i)
-        sums, of_a, of_b = [], [], []
+        sums: list[int] = []
+        of_a: list[int] = []
+        of_b: list[int] = []
         for d in range(kept, count):
             m, n = a.array.shape[d], b.array.shape[d]
             if m != 1 and n != 1:

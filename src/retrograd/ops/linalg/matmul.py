@@ -392,7 +392,8 @@ def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:
     return None if column_major(sizes, strides) else self.T.dot(grad)
 
 
-mm_self_gradient.bare, mm_mat2_gradient.bare = bare_mm_self, bare_mm_mat2     # see core/plain/rules.py
+families.with_attributes(mm_self_gradient, bare=bare_mm_self)         # read by core/plain/rules.py
+families.with_attributes(mm_mat2_gradient, bare=bare_mm_mat2)
 
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)

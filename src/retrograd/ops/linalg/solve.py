@@ -18,7 +18,7 @@ from retrograd.ops.linalg.factors import (
 from retrograd.ops.linalg.lapack import adjoint
 from retrograd.ops.linalg.lu import linalg_lu_solve
 from retrograd.ops.linalg.triangular import check_product, has_vector, run_stacked, stacked
-from retrograd.ops.shared.families import everything, is_watched
+from retrograd.ops.shared.families import everything, is_watched, with_attributes
 
 
 # ---- inverses
@@ -105,7 +105,7 @@ def batched_solve(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return run_stacked(op, args, dims, size, (2, 1 if has_vector(*shapes) else 2))
 
 
-batched_solve.core_dims = 2
+with_attributes(batched_solve, core_dims=2)         # read by transforms/sparsity.py
 
 linalg_solve_ex_ = defop(
     "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "

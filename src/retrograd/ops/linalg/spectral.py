@@ -29,7 +29,7 @@ from retrograd.ops.linalg.lapack import adjoint
 from retrograd.ops.linalg.solve import linalg_solve
 from retrograd.ops.linalg.triangular import deprecated, linalg_solve_triangular, run_stacked, stacked
 from retrograd.ops.shared.elementwise import must_not_write, times
-from retrograd.ops.shared.families import everything, will_differentiate
+from retrograd.ops.shared.families import everything, will_differentiate, with_attributes
 
 
 def real_part(t: Any) -> Any:
@@ -618,7 +618,7 @@ def batched_lstsq(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return run_stacked(op, args, dims, size, (2, 1 if ranks[0] - 1 == ranks[1] else 2))
 
 
-batched_lstsq.core_dims = 2
+with_attributes(batched_lstsq, core_dims=2)         # read by transforms/sparsity.py
 
 linalg_lstsq = defop(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "

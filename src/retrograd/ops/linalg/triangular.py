@@ -25,8 +25,7 @@ def stacked(*ranks: int) -> Any:
     """The batching rule for ops on batches of matrices or vectors (`ranks` of each tensor): examples extend the batch."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return run_stacked(op, args, dims, size, ranks)
-    rule.core_dims = ranks[0]         # read by transforms/sparsity.py
-    return rule
+    return families.with_attributes(rule, core_dims=ranks[0])         # read by transforms/sparsity.py
 
 
 def run_stacked(op: Any, args: Any, dims: Any, size: int, ranks: tuple[int, ...]) -> Any:

@@ -38,7 +38,8 @@ def repeat_rule(grad: Any, self_sym_sizes: Any, repeats: Any) -> Any:
     extra = len(repeats) - len(self_sym_sizes)
     for _ in range(extra):
         grad = grad.sum(0, False)
-    sizes, summed = [], []
+    sizes: list[int] = []
+    summed: list[int] = []
     for n, r in zip(self_sym_sizes, repeats[extra:], strict=True):
         if r != 1:
             summed.append(len(sizes))

@@ -38,6 +38,12 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
+def with_attributes(rule: Any, **attributes: Any) -> Any:
+    """`rule`, with facts about it that an interpreter reads."""
+    vars(rule).update(attributes)
+    return rule
+
+
 def is_watched() -> bool:
     """Whether a rule's results may be differentiated, so that it must use a differentiable formula."""
     return grad_enabled() or forward.levels.current >= 0

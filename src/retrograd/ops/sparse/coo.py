@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, lean
+from retrograd.core import kernels, lean
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, Size, Tensor, extra_of, new_tensor
 from retrograd.ops.memory.copy import sparse_coo, strided
@@ -205,10 +205,4 @@ def replace(t: Any, made: Any) -> None:
 
 def common_dtype(*operands: Any) -> Any:
     """The NumPy dtype that tensors and numbers promote to."""
-    dimensioned, scalars, numbers = [], [], []
-    for t in operands:
-        if isinstance(t, Tensor):
-            (dimensioned if t.array.ndim else scalars).append(t.dtype)
-        elif t is not None:
-            numbers.append(t)
-    return dtypes.result_type_of(dimensioned, scalars, numbers).numpy
+    return kernels.common_dtype(operands).numpy

@@ -46,7 +46,11 @@ def rebuild_coo(indices: Any, values: Any, coalesced: bool) -> Coo:
     return Coo(indices, values, coalesced)
 
 
-Coo.__reduce__ = lambda self: (rebuild_coo, (self.indices, self.values, self.coalesced))  # type: ignore[method-assign]
+def reduce_coo(self: Coo) -> tuple[Any, ...]:
+    return rebuild_coo, (self.indices, self.values, self.coalesced)
+
+
+Coo.__reduce__ = reduce_coo  # type: ignore[assignment, method-assign]
 
 
 def assign(out: Any, value: Any) -> None:

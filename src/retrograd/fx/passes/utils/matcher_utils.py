@@ -145,7 +145,8 @@ class SubgraphMatcher:
         return all([user in inside for node in inner for user in node.users])
 
     def _remove_overlapping_matches(self, matches: list[InternalMatch]) -> list[InternalMatch]:
-        kept, taken = [], set()
+        kept: list[InternalMatch] = []
+        taken: set[Any] = set()
         for match in matches:
             used = {value for pn, value in match.nodes_map.items() if pn.op not in ("placeholder", "output")}
             if not used & taken:

@@ -117,7 +117,7 @@ class Shared:
                 yield own[number].popleft()
                 continue
             try:
-                item = next(self.items)
+                item: Any = next(self.items)
             except StopIteration:
                 return
             self.hand_out(item)
