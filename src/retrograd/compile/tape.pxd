@@ -54,11 +54,13 @@ cdef class Recording(Tape):
     cpdef bint is_on(self) except -1
     @cython.locals(spot=Spot, step=Step)
     cpdef search(self, OpDef op, args, bint whole)
-    @cython.locals(slot=Py_ssize_t, kind=int, t=Tensor)
+    @cython.locals(kind=int, t=Tensor)
     cpdef bint accepts(self, Step step, Py_ssize_t i, value) except -1
     @cython.locals(made=Py_ssize_t, given=Py_ssize_t, i=Py_ssize_t)
     cpdef bint fits(self, Step step, args, bint whole) except -1
     cpdef undo(self, Py_ssize_t made, Py_ssize_t given)
+    @cython.locals(t=Tensor)
+    cpdef bint is_at(self, value, Py_ssize_t slot) except -1
     @cython.locals(cell=Cell)
     cpdef Py_ssize_t slot_of(self, Tensor t) except -3
     cpdef bint holds(self, array) except -1

@@ -7,7 +7,7 @@ from typing import Any
 
 from retrograd.autograd.engine import run_pass
 from retrograd.compile.regions import Code, Lifted
-from retrograd.compile.trie import COMPARED, LIFTED
+from retrograd.compile.trie import LIFTED
 from retrograd.compile.waiting import Event, Layout, Num, layout_of
 from retrograd.core import dispatch
 from retrograd.core.graph import edge_of
@@ -118,7 +118,7 @@ def traced(part: Part, layouts: dict[int, Layout], numbers: list[float], compile
     for step in part.steps:
         for i, place in step.numbers:
             if place in touched and step.kinds[i] == LIFTED:
-                step.kinds[i], step.values[i] = COMPARED, numbers[place]
+                step.compare(i, numbers[place])
     return first
 
 

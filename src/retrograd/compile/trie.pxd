@@ -7,6 +7,7 @@ cdef class Spot
 cdef class Step:
     cdef public OpDef op
     cdef public list kinds, values, requires, numbers
+    cdef public Py_ssize_t first, second
     cdef public bint grad, records, plain
     cdef public Event event
     cdef public Layout layout

@@ -22,6 +22,8 @@ class Step:
     def __init__(self, op: OpDef, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
         self.op: Any = op
         self.kinds: list[int] = kinds
+        self.first: int = kinds[0] if kinds else FIXED            # the first two as C integers when compiled
+        self.second: int = kinds[1] if len(kinds) > 1 else FIXED
         self.values: list[Any] = values
         self.requires: list[bool] = requires      # for each argument
         self.grad: bool = grad                    # grad mode
@@ -33,6 +35,14 @@ class Step:
         start = len(values) - len(op.tail)
         self.plain: bool = all([value is default for value, default in zip(values[start:], op.tail, strict=True)])
         self.after: Any = None                    # the next Spot
+
+    def compare(self, i: int, value: Any) -> None:
+        """Let only `value` match argument `i`."""
+        self.kinds[i], self.values[i] = COMPARED, value
+        if i == 0:
+            self.first = COMPARED
+        elif i == 1:
+            self.second = COMPARED
 
 
 class Spot:
