@@ -9,9 +9,9 @@ def _fields(name: str) -> tuple[str, ...]:
     """The names of the results of the op `name`, empty if it has one result or they have no names."""
     packet = _opdef.OPS.get(name)
     for op in packet.overloads_ if packet is not None else ():
-        fields = [part.name for part in op.schema.returns]
+        fields = tuple([part.name or "" for part in op.schema.returns])
         if len(fields) > 1 and all(fields):
-            return tuple(fields)
+            return fields
     return ()
 
 

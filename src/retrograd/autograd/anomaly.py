@@ -105,7 +105,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 # ---- called by the engine
-def run_checked(node: Node, grads: Sequence[Any], wanted: Sequence[Any] | None) -> Any:
+def run_checked(node: Node, grads: Sequence[Any], wanted: Sequence[Any] | None) -> list[Any]:
     """Run a node and raise for NaN gradients."""
     results = node._run_(grads, wanted)
     if tls.check_nan:
@@ -124,15 +124,16 @@ def has_nan(grad: Tensor) -> bool:
     return array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
-def report(node: Any) -> None:
+def report(node: Node) -> None:
     """Warn about a node that failed, then about the nodes whose backward recorded it."""
     show(f"Error detected in {name_of(node)}. " + origin(node, "caused the error"))
     seen = {id(node)}
-    node = node.metadata.get("parent_")
-    while node is not None and id(node) not in seen:
-        seen.add(id(node))
-        show(f"\n\nPrevious calculation was induced by {name_of(node)}. " + origin(node, "induced the previous calculation"))
-        node = node.metadata.get("parent_")
+    parent = node.metadata.get("parent_")
+    while parent is not None and id(parent) not in seen:
+        seen.add(id(parent))
+        show(f"\n\nPrevious calculation was induced by {name_of(parent)}. "
+             + origin(parent, "induced the previous calculation"))
+        parent = parent.metadata.get("parent_")
 
 
 def origin(node: Node, deed: str) -> str:

@@ -57,7 +57,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     if not tensor._requires and tensor.grad_fn is None:         # a view made under no_grad of a tensor that requires grad
         raise AssertionError("Expected gradient function to be set")
-    node = edge_of(tensor)
+    node: Any = edge_of(tensor)
     return GradientEdge(node, tensor._nr)
 
 
@@ -153,6 +153,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
                          "(outputs that do not require grad need gradients)")
     roots = root_edges(outputs)
     targets = [input_edge(t) for t in inputs]
+    results: Sequence[Any]
     for i in range(len(targets)):
         if targets[i][0] is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad"
@@ -202,7 +203,7 @@ def is_overridden(outputs: Any, inputs: Any) -> bool:
 
 
 def finish(results: Sequence[Any], inputs: tuple[Any, ...], roots: Sequence[Any], allow_unused: bool, materialize_grads: bool,
-           create_graph: bool) -> Any:
+           create_graph: bool) -> list[Any]:
     """Raise for inputs that no gradient reached."""
     results = list(results)
     if materialize_grads and any(r is None and not isinstance(t, Tensor) for r, t in zip(results, inputs, strict=True)):
@@ -232,7 +233,7 @@ def grads_tuple(grads: Any, count: int) -> tuple[Any, ...]:
     return given[:count]
 
 
-def input_edge(t: Any) -> Any:
+def input_edge(t: Any) -> tuple[Any, ...]:
     if isinstance(t, Tensor):
         if not wants_grad(t):
             return None, 0
@@ -303,7 +304,7 @@ def calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any
     return Size(output_facts(output)[0]), Size(first_of_batch(grad) if is_grads_batched else grad.array.shape)
 
 
-def first_of_batch(grad: Tensor) -> Any:
+def first_of_batch(grad: Tensor) -> tuple[Any, ...]:
     """The shape of the gradient of the first example: there must be one."""
     shape = grad.array.shape
     if not shape:

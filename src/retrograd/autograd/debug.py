@@ -98,7 +98,7 @@ class Step:
         return origin_of_node(self.node) if self.leaf is None else origin_of(self.leaf)
 
     @property
-    def leaf(self) -> Any:
+    def leaf(self) -> Tensor | None:
         """The tensor whose `.grad` this step fills, None if the node is not an AccumulateGrad.
 
         >>> import retrograd as torch
@@ -376,7 +376,7 @@ def line_of(place: Any) -> tuple[str, int] | None:
     return None
 
 
-def matches(place: Any, now: Any) -> bool:
+def matches(place: Any, now: Step) -> bool:
     """Whether a breakpoint is at the node that is about to run."""
     line = line_of(place)
     if line is not None:

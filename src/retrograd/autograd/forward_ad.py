@@ -163,7 +163,7 @@ class Identity(Node):
         return [grads[0]]
 
 
-def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of `tensor` that carries `tangent`, the same object if its layout is that of `tensor`.
 
     >>> import retrograd as torch
@@ -223,7 +223,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal, tangent)
 
 
-def check_floating(role: str, t: Any) -> None:
+def check_floating(role: str, t: Tensor) -> None:
     if type(t) is Tensor and t.array.dtype.kind in "fc":
         return
     if not t.is_floating_point() and not t.is_complex():

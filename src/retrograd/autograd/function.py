@@ -220,7 +220,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
     @property
-    def saved_tensors(self) -> Any:
+    def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors of forward, checked for modifications."""
         if self._in_jvp_:
             return () if self.saved_for_forward is None else tuple(self.saved_for_forward)
@@ -243,7 +243,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
             raise RuntimeError(FREED)
         return () if self._saved_ is None else tuple(self._saved_)
 
-    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> list[Any]:
         cls = self._forward_cls
         if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
@@ -269,7 +269,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
             self._freed_ = True
 
 
-def zeros_for(node: FunctionNode, i: int) -> Any:
+def zeros_for(node: FunctionNode, i: int) -> Tensor | None:
     """Zeros for a missing gradient, None where the output is not a tensor."""
     facts = node._output_facts_[i]
     if facts is None:
@@ -280,7 +280,7 @@ def zeros_for(node: FunctionNode, i: int) -> Any:
     return late.zeros(shape, dtype=dtype)
 
 
-def by_edge(node: Any, results: tuple[Any, ...]) -> list[Any]:
+def by_edge(node: FunctionNode, results: tuple[Any, ...]) -> list[Any]:
     """The gradients that backward returned, one per tensor argument of forward."""
     expected = node._arguments_
     if len(results) > expected and all([r is None for r in results[expected:]]):
@@ -522,7 +522,7 @@ def with_defaults(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     return bound.args
 
 
-def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Keyword arguments of a `forward` with ctx as positional ones; its defaults are not filled in."""
     names = [name for name, p in signature_of(forward).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
     for name in kwargs:
@@ -605,7 +605,7 @@ def run_function(cls: Any, args: tuple[Any, ...], split: bool) -> Any:
     return wrapped if isinstance(output, tuple) else wrapped[0]
 
 
-def wrap_outputs(node: Any, inputs: Sequence[Any], outputs: tuple[Any, ...], recording: bool) -> tuple[Any, ...]:
+def wrap_outputs(node: BackwardCFunction, inputs: Sequence[Any], outputs: tuple[Any, ...], recording: bool) -> tuple[Any, ...]:
     """Connect every output of forward to the graph."""
     dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
     plain = {id(t) for t in node.non_differentiable} if node.non_differentiable else ()
@@ -712,7 +712,7 @@ def itself_as_view(node: BackwardCFunction, inputs: Sequence[Any], t: Tensor) ->
     return out
 
 
-def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
+def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Tensor:
     """An input that forward modified in place: the same object with a new history."""
     if not is_input:
         if t._view is not None:

@@ -29,7 +29,8 @@ def tangents_of(args: tuple[Any, ...]) -> list[Any]:
     return found
 
 
-def function_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, outputs: Any, dirty: Any) -> None:
+def function_jvp(cls: Any, node: FunctionNode, args: tuple[Any, ...], tangents: Any,
+                 outputs: Sequence[Any], dirty: Any) -> None:
     """Run `cls.jvp` and give the outputs their tangents."""
     versions = [None if t is None else t._version for t in tangents]
     was = tls.fwd_grad_enabled
@@ -63,7 +64,7 @@ def function_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, outputs
             forward.give_tangent(out, result)
 
 
-def check_result(out: Any, result: Tensor, args: tuple[Any, ...], tangents: Sequence[Any], versions: Sequence[Any],
+def check_result(out: Tensor, result: Tensor, args: tuple[Any, ...], tangents: Sequence[Any], versions: Sequence[Any],
                  is_dirty: bool) -> None:
     """A view must come with a view of the tangent, a written input with its tangent written."""
     if is_dirty:

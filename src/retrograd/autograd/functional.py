@@ -174,10 +174,10 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
-    def number(*args: Any) -> Any:
+    def number(*args: Any) -> Tensor:
         return single_output(func, args, strict, "hessian")[0].squeeze()
 
-    def first(*args: Any) -> Any:
+    def first(*args: Any) -> tuple[Any, ...]:
         if outer_jacobian_strategy == "forward-mode":
             # Duals do not require grad by themselves, and the inner derivative would be cut off from them.
             args = tuple([t.requires_grad_(True) for t in args])
@@ -380,7 +380,7 @@ def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, 
     return tuple(made)
 
 
-def detached(tensors: tuple[Any, ...], create_graph: bool) -> Any:
+def detached(tensors: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """A (nested) tuple of tensors, detached without create_graph; an empty one is an error, as in PyTorch."""
     if isinstance(tensors[0], Tensor):
         return tensors if create_graph else tuple([t.detach() for t in tensors])

@@ -237,7 +237,7 @@ class enable_grad(_Scope):
 
     prev: bool
 
-    def __new__(cls, orig_func: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> enable_grad:
         return _new(cls) if orig_func is None else cls()(orig_func)
 
     def __enter__(self) -> None:

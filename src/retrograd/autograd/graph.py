@@ -199,7 +199,7 @@ class _MultiHandle(graph.RemovableHandle):
         self.handles = state
 
 
-def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all") -> Any:
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all") -> _MultiHandle:
     """Call `fn` once per backward pass: with the gradients of all `tensors`, or ("any") with the first one to arrive.
 
     With "all", tensors that the pass does not reach count as None, and `fn` is called after the last one that it reaches.

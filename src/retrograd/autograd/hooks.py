@@ -15,7 +15,7 @@ from retrograd.core.saved import type_name
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
 
-def run_tensor_hooks(node: Any, grads: Sequence[Any]) -> Any:
+def run_tensor_hooks(node: Node, grads: list[Any]) -> list[Any]:
     """Run the hooks of the tensors that `node` computed (or of the leaf, for an accumulator)."""
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
@@ -38,7 +38,7 @@ def run_tensor_hooks(node: Any, grads: Sequence[Any]) -> Any:
     return grads
 
 
-def run_value_hooks(hooks: Any, grad: Tensor | None) -> Any:
+def run_value_hooks(hooks: dict[Any, Any], grad: Tensor | None) -> Any:
     for hook in list(hooks.values()):
         result = hook(grad)
         if result is not None:
@@ -61,7 +61,7 @@ def check_hook_result(old: Tensor | None, new: Any, hook: Callable[..., Any]) ->
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
-def run_pre_hooks(node: Node, grads: Sequence[Any]) -> Any:
+def run_pre_hooks(node: Node, grads: list[Any]) -> list[Any]:
     """Run all hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
     hooks = node._hooks_
@@ -73,7 +73,7 @@ def run_pre_hooks(node: Node, grads: Sequence[Any]) -> Any:
     return grads
 
 
-def run_post_hooks(node: Node, results: Sequence[Any], grads: Sequence[Any], inputs_known: bool) -> Any:
+def run_post_hooks(node: Node, results: list[Any], grads: list[Any], inputs_known: bool) -> list[Any]:
     """Run the hooks that come after the node; a hook registered while it ran has no grad_outputs."""
     if not inputs_known:
         grads = [None] * len(grads)
@@ -84,7 +84,7 @@ def run_post_hooks(node: Node, results: Sequence[Any], grads: Sequence[Any], inp
     return results
 
 
-def as_results(result: Any, old: Sequence[Any], hook: Callable[..., Any]) -> Any:
+def as_results(result: Any, old: Sequence[Any], hook: Callable[..., Any]) -> list[Any]:
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
     if len(result) != len(old):
@@ -170,7 +170,7 @@ def retain_grad(tensor: Tensor) -> None:
     extra.retains_grad = True
     weak = ref(tensor)
 
-    def retain(grad: Any) -> None:
+    def retain(grad: Tensor) -> None:
         holder = weak()
         if holder is not None and grad is not None:
             holder._grad = grad.clone() if holder._grad is None else holder._grad + grad

@@ -87,8 +87,8 @@ def indices(t: Tensor) -> Iterator[tuple[int, ...]]:
 
 
 # ---- by finite differences
-def numerical_jacobians(fn: Function, inputs: Inputs, outputs: Any = None, target: Any = None, eps: float = 1e-3,
-                        is_forward_ad: bool = False) -> list[Any]:
+def numerical_jacobians(fn: Function, inputs: Inputs, outputs: Sequence[Any] | None = None, target: Any = None,
+                        eps: float = 1e-3, is_forward_ad: bool = False) -> list[Any]:
     """For every tensor of `target` that requires grad, the Jacobians of all outputs."""
     if outputs is None:
         outputs = as_tuple(fn(*as_tuple(inputs)))
@@ -109,7 +109,7 @@ def numerical_jacobian(fn: Function, inputs: Inputs, outputs: Outputs, eps: floa
     jacobians = [out.new_zeros((t.numel(), out.numel()), dtype=t.dtype if complex_input else out.dtype)
                  for out in outputs if is_float(out)]
     for row, index in places(t):
-        def change(delta: Any, index: Any = index) -> Any:
+        def change(delta: Any, index: Sequence[Any] = index) -> tuple[Any, ...]:
             return difference(fn, inputs, data[index], delta, eps, f"on index {index} ")
         columns = directional(change, eps, eps, complex_input, forward)
         for i, jacobian in enumerate(jacobians):

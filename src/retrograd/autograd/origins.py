@@ -92,7 +92,7 @@ def unused(index: int, t: Any, roots: Sequence[Any]) -> str:
     if not isinstance(t, Tensor):
         facts = silent(t[0], reached) if t[0] in reached else [f"no path from the outputs leads to the node {name_of(t[0])}"]
         return " " + sentence(facts)
-    node = edge_of(t)
+    node: Any = edge_of(t)
     facts = unused_facts(t, node, reached)
     trail = known_trail(t)
     if trail is None and origin_of_node(node) is None:
@@ -102,7 +102,7 @@ def unused(index: int, t: Any, roots: Sequence[Any]) -> str:
     return lines([introduced(t), *facts])
 
 
-def unused_facts(t: Tensor, node: Any, reached: Any) -> list[str]:
+def unused_facts(t: Tensor, node: Node, reached: dict[Any, Any]) -> list[str]:
     if node in reached:
         return silent(node, reached)
     if t._view is not None and edge_of(t._view.base) in reached:

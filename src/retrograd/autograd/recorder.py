@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from threading import local
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from retrograd.core.opdef import OpDef, fact, find_packet
 from retrograd.core.state import tls
 from retrograd.core.storage import address, owner_of
 from retrograd.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from retrograd.autograd.python_calls import PythonCall
 
 # the kinds of events, by PyTorch's numbers
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
@@ -77,7 +80,7 @@ class Recorder:
         if self.calls is not None:
             self.calls.start()
 
-    def begin_call(self, name: str, call: Any) -> Record:
+    def begin_call(self, name: str, call: PythonCall) -> Record:
         """Open the event of a Python call."""
         record = Record(name, FUNCTION, -1, thread_number())
         record.python = call
@@ -181,7 +184,7 @@ class Recorder:
         record.fwd_thread = thread
         return record
 
-    def next_node(self, before: Record | None, node: Any) -> Record | None:
+    def next_node(self, before: Record | None, node: Node | None) -> Record | None:
         """Close the event of the finished node, and open that of the next one (None at the end)."""
         if before is not None:
             self.end_of(before)
@@ -246,7 +249,7 @@ def fresh_arrays(args: Sequence[Any], result: Any) -> list[Any]:
 class Allocation:
     """Memory that an op took while a profiler was on."""
 
-    def __init__(self, recorder: Recorder, record: Record, owner: Any) -> None:
+    def __init__(self, recorder: Recorder, record: Record, owner: np.ndarray) -> None:
         self.recorder, self.key, self.size, self.address = recorder, id(owner), int(owner.nbytes), address(owner)
         self.at = record.end
         self.owner = weakref.ref(owner, self.given_back)

@@ -66,7 +66,7 @@ def tensors(args: Any) -> list[Any]:
     return found
 
 
-def cast(t: Any, target: Any, lower: Any) -> Any:
+def cast(t: Tensor, target: dtypes.dtype, lower: dtypes.dtype) -> Tensor:
     """`t` in the dtype `target`, if it is a floating-point tensor that autocast may touch."""
     if not isinstance(t, Tensor) or not t.dtype.is_floating_point or t.dtype is dtypes.float64 or t.dtype is target or (
             t.device is not CPU):

@@ -32,7 +32,7 @@ def copy_into(target: np.ndarray, source: np.ndarray) -> None:
     target[...] = source if source.dtype == target.dtype else cast_array(source, target.dtype)
 
 
-def cast_array(array: Any, dtype: Any) -> Any:
+def cast_array(array: Any, dtype: Any) -> np.ndarray:
     """Values converted as in PyTorch: complex to real silently drops the imaginary part."""
     if array.dtype == dtype:
         return array
@@ -49,7 +49,7 @@ def cast_array(array: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def converted(array: Any, dtype: Any, order: Any = "K") -> Any:
+def converted(array: np.ndarray, dtype: Any, order: Any = "K") -> np.ndarray:
     """`array.astype(dtype, order)` for floating-point dtypes."""
     if array.size > FEW and fast_kernels.native is not None:
         made = np.empty_like(array, dtype, order)
@@ -58,7 +58,7 @@ def converted(array: Any, dtype: Any, order: Any = "K") -> Any:
     return array.astype(dtype, order)
 
 
-def contiguous(array: Any) -> Any:
+def contiguous(array: np.ndarray) -> np.ndarray:
     """The array itself if it is row-major, else a copy that is."""
     if array.size <= SMALL or array.flags.c_contiguous or not array.ndim:
         return np.ascontiguousarray(array)

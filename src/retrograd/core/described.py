@@ -30,7 +30,7 @@ def check_policy(policy: str | None) -> None:
         raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
 
 
-def described(t: Any, name: str, *args: Any) -> Any:
+def described(t: Tensor, name: str, *args: Any) -> Any:
     """A property of `t` as its class's `__torch_dispatch__` gives it; None where the class does not override it."""
     asked = t.__dict__.get("_described")
     if asked is None or name not in asked or tls.dispatch_disabled:

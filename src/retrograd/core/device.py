@@ -21,7 +21,7 @@ class device:
 
     __slots__ = ("type", "index", "_entered")
 
-    def __init__(self, type: Any, index: int | None = None) -> None:
+    def __init__(self, type: str, index: int | None = None) -> None:
         if isinstance(type, device):
             self.type: str = type.type
             self.index: int | None = type.index
@@ -64,7 +64,7 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type, self.index) if self.index is not None else (self.type,))
 
 

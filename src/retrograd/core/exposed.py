@@ -18,7 +18,7 @@ def forget(reference: Any) -> None:
         del exposed[key]
 
 
-def expose(array: Any) -> Any:
+def expose(array: ndarray) -> ndarray:
     """Mark `array` as shared with code outside of ops, and return it."""
     owner = array if array.base is None else owner_of(array)
     key = id(owner)

@@ -84,14 +84,14 @@ class Boundary:
 
 
 # ---- tangents
-def tangent_of(t: Tensor) -> Any:
+def tangent_of(t: Tensor) -> Tensor | None:
     """The tangent of `t` at the open level, None if it has none."""
     if here.current < 0 or not tls.fwd_grad_enabled:
         return None
     return own_tangent(t)
 
 
-def own_tangent(t: Tensor) -> Any:
+def own_tangent(t: Tensor) -> Tensor | None:
     """`tangent_of` where forward mode is known to be on."""
     if t._flags & FLAG_DUAL:
         extra = t._extra
@@ -142,7 +142,7 @@ def give_tangent(t: Tensor, tangent: Tensor, written: bool = False) -> None:
     attach(t, tangent)
 
 
-def primal_of(t: Tensor) -> Any:
+def primal_of(t: Tensor) -> Tensor:
     """The value and history of `t` without its tangent; `t` itself if it has none."""
     return twin_of(t) if t._flags & FLAG_DUAL else t
 
@@ -176,7 +176,7 @@ def path_from_base(t: Tensor) -> tuple[Any, list[View]]:
     return None, steps
 
 
-def retrace(steps: list[View], t: Tensor) -> Any:
+def retrace(steps: list[View], t: Tensor) -> Tensor:
     """Apply view `steps` (last first) to `t`."""
     for step in reversed(steps):
         t = apply_step(step, t)
@@ -204,11 +204,11 @@ def same_layout(a: Tensor, b: Tensor) -> bool:
     return all([n == 1 or s == r for n, s, r in strides])
 
 
-def storage_length(array: Any) -> int:
+def storage_length(array: np.ndarray) -> int:
     return int(storage.owner_of(array).nbytes) // int(array.itemsize)
 
 
-def zeros_in_layout(tangent: Tensor, t: Tensor) -> Any:
+def zeros_in_layout(tangent: Tensor, t: Tensor) -> Tensor:
     """Zeros of the tangent's dtype with the strides, offset and storage size of `t`."""
     if tangent._flags & FLAG_WRAPPER:
         return hooks.batched_zeros(tangent, t)
@@ -263,7 +263,7 @@ def run(op: OpDef, args: Sequence[Any], autograd: Call) -> Any:
     return result
 
 
-def recorded(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> bool:
+def recorded(op: OpDef, args: Sequence[Any], tangents: list[Any]) -> bool:
     """Whether any of these requires grad, so that their histories matter."""
     if not grad_enabled():
         return False
@@ -287,7 +287,7 @@ def any_wants_grad(value: Any) -> bool:
     return False
 
 
-def batched_among(tangents: Sequence[Any], default: Tensor) -> Tensor:
+def batched_among(tangents: list[Any], default: Tensor) -> Tensor:
     """A batched tangent if there is one, else `default`: the target of batched tangents must be batched."""
     for tangent in tangents:
         if isinstance(tangent, Tensor) and tangent._flags & FLAG_WRAPPER:
@@ -295,12 +295,12 @@ def batched_among(tangents: Sequence[Any], default: Tensor) -> Tensor:
     return default
 
 
-def tangents_among(args: Sequence[Any], places: tuple[Any, ...]) -> Any:
+def tangents_among(args: Sequence[Any], places: tuple[Any, ...]) -> list[Any] | None:
     """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
     found = None
     for i in places:
         value = args[i]
-        tangent = None
+        tangent: Any = None
         if isinstance(value, Tensor):
             if value._flags & FLAG_DUAL or here.lends:
                 tangent = own_tangent(value)
@@ -315,7 +315,7 @@ def tangents_among(args: Sequence[Any], places: tuple[Any, ...]) -> Any:
     return found
 
 
-def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
+def settle(op: OpDef, result: Tensor, nr: int, tangent: Tensor | None) -> None:
     """Set the tangent of output `nr` and of its saved copy: gradients taken at this level have tangents too."""
     if result is None or tangent is None or result.array.dtype.kind not in "fcVW":
         return
@@ -330,14 +330,14 @@ def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
         share_with_saved(op, result._node, nr, tangent)
 
 
-def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Tensor) -> None:
+def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
     saved = node._saved_
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
             attach(saved[slot], tangent)
 
 
-def run_inplace(op: OpDef, args: Any, tangents: Any, autograd: Call) -> Any:
+def run_inplace(op: OpDef, args: Sequence[Any], tangents: list[Any], autograd: Call) -> Tensor:
     """Run an in-place op and write the tangent of its target in place too."""
     target, own = args[0], tangents[0]
     if target.array.dtype.kind not in "fcVW":          # no tangent
@@ -388,7 +388,7 @@ def no_forward_mode(op: OpDef) -> NotImplementedError:
 
 
 # ---- the jvp column
-def tangents_of(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Any) -> Any:
+def tangents_of(op: OpDef, args: Sequence[Any], tangents: list[Any], result: Any) -> Any:
     """The tangents of the outputs of a functional op from primals and their tangents (None where there is none)."""
     jvp = op.jvp
     if jvp == "multilinear":
@@ -400,7 +400,7 @@ def tangents_of(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result:
     return by_formula(op, args, tangents, result)
 
 
-def substituted(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def substituted(op: OpDef, args: Sequence[Any], tangents: list[Any]) -> list[Any]:
     """The arguments with the differentiable ones replaced by their tangents."""
     values = list(args)
     for i in op.inputs:
@@ -439,7 +439,7 @@ def bare(args: Sequence[Any]) -> list[Any]:
     return values
 
 
-def multilinear(op: OpDef, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def multilinear(op: OpDef, args: Sequence[Any], tangents: list[Any]) -> Tensor:
     """The sum over the inputs of the op with one of them replaced by its tangent."""
     values = list(args)
     total = None
@@ -470,7 +470,7 @@ def linked(total: Tensor, factors: list[Any]) -> Tensor:
     return total
 
 
-def summed(total: Any, op: OpDef, args: Any, tangents: Any) -> Any:
+def summed(total: Any, op: OpDef, args: Sequence[Any], tangents: list[Any]) -> Tensor:
     """The sum over the inputs' tangents, including missing ones where a graph is recorded, as in PyTorch."""
     if isinstance(total, Tensor) and total.requires_grad and any([tangents[i] is None and args[i] is not None
                                                                   for i in op.inputs]):
@@ -490,7 +490,7 @@ def plus(a: Tensor | None, b: Tensor) -> Tensor:
     return [plus(x, y) for x, y in zip(a, b, strict=True)] if isinstance(b, (list, tuple)) else a + b
 
 
-def elementwise(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Tensor) -> Any:
+def elementwise(op: OpDef, args: Sequence[Any], tangents: list[Any], result: Tensor) -> Tensor:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
     outcome = twin_of(result) if op.saves_result else None    # the result in its own tangent's graph would be a cycle
     total: Any = None
@@ -522,7 +522,7 @@ def elementwise(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result:
     return total.to(result.dtype) if total.array.dtype.kind != result.array.dtype.kind else total
 
 
-def rule_value(op: OpDef, kind: int, index: int, grad: Any, values: Any, result: Any, place: int) -> Any:
+def rule_value(op: OpDef, kind: int, index: int, grad: Tensor, values: Sequence[Any], result: Any, place: int) -> Any:
     """The value of a vjp rule's parameter when the rule runs without a node."""
     if kind == GRAD:
         return grad
@@ -550,7 +550,7 @@ def fact(kind: int, value: Any, extra: int) -> Any:
     return strides if kind == STRIDES else (value.array.shape, strides, storage.offset_of(value.array))
 
 
-def conjugate(t: Any) -> Any:
+def conjugate(t: Tensor) -> Tensor:
     return t.conj() if t.array.dtype.kind in "cW" else t
 
 
@@ -559,7 +559,7 @@ PRIMAL, TANGENT, ARGUMENT, OUTPUT = range(4)
 SOURCES: dict[Any, Any] = {}          # op -> where each parameter of its formula comes from
 
 
-def by_formula(op: OpDef, args: Sequence[Any], tangents: Sequence[Any], result: Any) -> Any:
+def by_formula(op: OpDef, args: Sequence[Any], tangents: list[Any], result: Any) -> Any:
     """The tangents computed by the op's own jvp formula."""
     sources = SOURCES.get(op)
     if sources is None:

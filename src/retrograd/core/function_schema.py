@@ -94,7 +94,7 @@ class OneKind(type):
         return isinstance(value, SchemaType) and value.kind() == cls.__name__
 
 
-def kind_of_type(name: str, base: str | None) -> Any:
+def kind_of_type(name: str, base: str | None) -> OneKind:
     """A class of types; `get()` is the type itself, where there is just one."""
     def get() -> SchemaType:
         return SchemaType(str(base), ())

@@ -104,7 +104,7 @@ class Node:
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
-    def next_functions(self) -> Any:
+    def next_functions(self) -> tuple[Any, ...]:
         nrs = self._nrs_
         return tuple([(None, 0) if n is None else show(n)._shown_(0 if nrs is None else nrs[i])
                       for i, n in enumerate(self._next_)])
@@ -140,12 +140,12 @@ class Node:
         register(self, "post", lambda inputs, outputs: last_of(hooks, inputs, outputs))
 
 
-def name_of(node: Any) -> str:
+def name_of(node: Node) -> str:
     """The name of a node, also of a custom Function's whose ctx has an attribute `name`."""
     return type(node).name(node)
 
 
-def forward_name(node: Any) -> str:
+def forward_name(node: Node) -> str:
     """The op's name in error texts: Mul for MulBackward0, Pow1 for PowBackward1."""
     name = name_of(node)
     stem, found, number = name.rpartition("Backward")
@@ -171,7 +171,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("owned", "weak")
 
-    def __init__(self, variable: Any) -> None:
+    def __init__(self, variable: Tensor) -> None:
         self.owned: Any = None              # the leaf, once user code holds this node
         self.weak: Any = ref(variable)
         self._seq_ = LAST
@@ -183,14 +183,14 @@ class AccumulateGrad(Node):
         self._shape_ = self._dtype_ = None    # read from the variable, whose data may be replaced
 
     @property
-    def variable(self) -> Any:
+    def variable(self) -> Tensor:
         return leaf_of(self)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
 
-def leaf_of(node: AccumulateGrad) -> Any:
+def leaf_of(node: AccumulateGrad) -> Tensor:
     """The leaf of an AccumulateGrad."""
     t = node.owned
     return node.weak() if t is None else t
@@ -207,7 +207,7 @@ def show(node: Any) -> Any:
     return node
 
 
-def shape_dtype(node: Any, nr: int) -> Any:
+def shape_dtype(node: Node, nr: int) -> tuple[Any, ...]:
     """The shape and NumPy dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
         sink = node
@@ -218,12 +218,12 @@ def shape_dtype(node: Any, nr: int) -> Any:
     return node._shape_[nr], node._dtype_[nr]
 
 
-def accumulator(t: Any) -> Any:
+def accumulator(t: Tensor) -> Node:
     """The AccumulateGrad of leaf `t`, created if there is none alive."""
     return show(unseen_accumulator(t))
 
 
-def unseen_accumulator(t: Tensor) -> Any:
+def unseen_accumulator(t: Tensor) -> Node:
     """`accumulator` for the library's own use while it holds `t`."""
     sink = t._sink
     if type(sink) is AccumulateGrad:
@@ -234,12 +234,12 @@ def unseen_accumulator(t: Tensor) -> Any:
     return node
 
 
-def edge_of(t: Any) -> Any:
+def edge_of(t: Tensor) -> Node | None:
     """The node that a gradient of `t` goes to, None if `t` needs none. Its output number is `t._nr`."""
     return show(unseen_edge(t))
 
 
-def unseen_edge(t: Tensor) -> Any:
+def unseen_edge(t: Tensor) -> Node | None:
     """`edge_of` for the library's own use while it holds `t`."""
     if t._flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(t)
@@ -251,7 +251,7 @@ def unseen_edge(t: Tensor) -> Any:
     return unseen_accumulator(t) if t._requires else None
 
 
-def edge_from(node: Node, t: Any) -> Any:
+def edge_from(node: Node, t: Tensor) -> Node | None:
     """`edge_of` input `t` of `node`, which is being recorded and will own `t` if that is a leaf."""
     edge = unseen_edge(t)
     if type(edge) is AccumulateGrad:
@@ -265,7 +265,7 @@ def edge_from(node: Node, t: Any) -> Any:
     return edge
 
 
-def connect(node: Node, inputs: Any) -> None:
+def connect(node: Node, inputs: list[Any] | tuple[Any, ...]) -> None:
     """Set the edges of `node` to the producers of `inputs` (tensors or None)."""
     nexts = []
     nrs = None
@@ -280,14 +280,14 @@ def connect(node: Node, inputs: Any) -> None:
     node._nrs_ = nrs
 
 
-def set_history(t: Tensor, node: Any, nr: int) -> None:
+def set_history(t: Tensor, node: Node, nr: int) -> None:
     """Make `t` output `nr` of `node`."""
     t._node = node
     t._nr = nr
     t._requires = True
 
 
-def describe_outputs(node: Node, outputs: Any) -> None:
+def describe_outputs(node: Node, outputs: list[Any] | tuple[Any, ...]) -> None:
     """Set the shapes and dtypes of the outputs of `node` (None where an output is not a tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
         array = outputs[0].array              # whose class may have a shape of its own (see nested/parts.py)

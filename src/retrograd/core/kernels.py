@@ -45,7 +45,7 @@ def tell_complex_half(found: Any) -> None:
 dtypes.tell_complex32(tell_complex_half)
 
 
-def compute_arrays(op: OpDef, args: Any) -> Any:
+def compute_arrays(op: OpDef, args: Sequence[Any]) -> Any:
     """Run the op's kernel on the arrays of the arguments."""
     values = list(args)
     for i in op.tensor_args:
@@ -53,7 +53,7 @@ def compute_arrays(op: OpDef, args: Any) -> Any:
     return run_kernel(op, args, values)
 
 
-def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
+def run_kernel(op: OpDef, args: Sequence[Any], values: list[Any]) -> Any:
     """Run the kernel on `values`, the arguments with tensors replaced by their arrays."""
     if complex_half is not None and takes_complex_half(op, args, values):
         return run_complex_half(op, args, values)
@@ -133,7 +133,7 @@ def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
     return result
 
 
-def takes_complex_half(op: Any, args: Any, values: Any) -> bool:
+def takes_complex_half(op: OpDef, args: Sequence[Any], values: list[Any]) -> bool:
     """Whether an operand is of type complex32, or a result is to be."""
     for i in op.tensor_args:
         value = values[i]
@@ -150,7 +150,7 @@ def takes_complex_half(op: Any, args: Any, values: Any) -> bool:
     return False
 
 
-def run_complex_half(op: Any, args: Any, values: Any) -> Any:
+def run_complex_half(op: OpDef, args: Sequence[Any], values: list[Any]) -> ndarray:
     """`run_kernel` with complex64 in the place of complex32; see NOTE [Complex numbers of half precision]."""
     if op.is_view or not op.tensor_args or "as_is" in op.traits or "view_copy" in op.traits:
         return op.compute(np, *[v.numpy if i in op.dtype_args and v is not None else v for i, v in enumerate(values)])
@@ -205,7 +205,7 @@ def said_first(error: Exception) -> bool:
     return hasattr(error, "first") or '" not implemented for' not in str(error)
 
 
-def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
+def check_before_dtypes(op: OpDef, args: Sequence[Any], values: list[Any]) -> None:
     """Raise the other errors in the arguments of an op without a kernel for their dtype: PyTorch reports those first."""
     if op.promote is not None:
         if op.is_inplace:
@@ -224,7 +224,7 @@ def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
             pass
 
 
-def written(op: OpDef, args: Any, values: Any, uniform: int) -> Any:
+def written(op: OpDef, args: Sequence[Any], values: list[Any], uniform: int) -> Any:
     """The value that an in-place op writes, or its target once written; None if only the slow path can compute it."""
     pure, target = op.pure, values[0]
     if op.native is not None and op.check is None and not op.dtype_args:
@@ -265,7 +265,7 @@ def written(op: OpDef, args: Any, values: Any, uniform: int) -> Any:
     return target
 
 
-def plain_uniformity(op: OpDef, values: Any) -> int:
+def plain_uniformity(op: OpDef, values: list[Any]) -> int:
     """0 if the operands need promotion or widening or determine the memory order of the result; 2 if they are all float32
     or float64; else 1."""
     common = None
@@ -295,7 +295,7 @@ def plain_uniformity(op: OpDef, values: Any) -> int:
     return answer
 
 
-def run_native(op: OpDef, args: Any, values: Any) -> Any:
+def run_native(op: OpDef, args: Sequence[Any], values: list[Any]) -> Any:
     """The result of the op's compiled kernel; None if there is none for these arguments."""
     source = op.pure if op.is_inplace else op if op.functional is None else op.functional
     if source is None or source.native is None:
@@ -310,13 +310,13 @@ def run_native(op: OpDef, args: Any, values: Any) -> Any:
     return source.native(*values)
 
 
-def run_direct(op: OpDef, arrays: Any) -> Any:
+def run_direct(op: OpDef, arrays: Sequence[Any]) -> Any:
     """Run a kernel that is one xp function."""
     result = op.compute(*arrays)
     return result if type(result) is ndarray else np.asarray(result)
 
 
-def check_shapes(op: OpDef, args: Any) -> None:
+def check_shapes(op: OpDef, args: Sequence[Any]) -> None:
     """Check broadcasting, also to the target of an in-place op; shape errors come before dtype errors."""
     shapes = [args[i].array.shape for i in op.tensor_args if isinstance(args[i], Tensor)]
     if len(shapes) < 2 or shapes.count(shapes[0]) == len(shapes):
@@ -333,7 +333,7 @@ def check_shapes(op: OpDef, args: Any) -> None:
         raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
 
 
-def orders(op: OpDef, args: Any, values: Any) -> Any:
+def orders(op: OpDef, args: Sequence[Any], values: list[Any]) -> list[Any] | None:
     """The arrays that determine the memory order of an elementwise op's result: the operands, or the copies of those that
     were cast."""
     found = []
@@ -353,12 +353,12 @@ def orders(op: OpDef, args: Any, values: Any) -> Any:
     return None if plain else found
 
 
-def is_row_major(array: Any) -> bool:
+def is_row_major(array: ndarray) -> bool:
     """Whether the strides are those of a new array, including dimensions of size 1, which NumPy ignores."""
     return bool(storage.strides_of(array) == storage.contiguous_strides(array.shape))
 
 
-def in_order(op: OpDef, operands: Any, result: Any) -> Any:
+def in_order(op: OpDef, operands: Sequence[Any], result: ndarray) -> ndarray:
     """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first having priority."""
     arrays = [a for a in operands if type(a) is ndarray]
     if len(operands) == 2 and result.flags.c_contiguous and is_spread(operands[0], operands[1], result):
@@ -384,14 +384,14 @@ def in_order(op: OpDef, operands: Any, result: Any) -> Any:
     return made
 
 
-def is_spread(x: Any, y: Any, result: Any) -> bool:
+def is_spread(x: ndarray, y: Any, result: ndarray) -> bool:
     """Whether `x` is one expanded number and `y` a contiguous array of the result's shape, which then determines the
     order."""
     return (type(x) is ndarray and type(y) is ndarray and y.flags.c_contiguous and not any(x.strides)
             and y.shape == result.shape and 1 not in y.shape)
 
 
-def operands(op: OpDef, values: Any) -> Any:
+def operands(op: OpDef, values: list[Any]) -> list[Any]:
     return [values[i] for i in op.tensor_args]
 
 
@@ -425,7 +425,7 @@ def promoted_dtype(op: OpDef, operands: Sequence[Any]) -> dtypes.dtype:
     return common
 
 
-def promote_operands(op: OpDef, args: Any, values: Any) -> None:
+def promote_operands(op: OpDef, args: Sequence[Any], values: list[Any]) -> None:
     """Cast the tensor operands in `values` to their common dtype."""
     tensors = []
     for i in op.tensor_args:
@@ -457,7 +457,7 @@ def promote_operands(op: OpDef, args: Any, values: Any) -> None:
             values[i] = np.asarray(value).astype(common)
 
 
-def widen(op: OpDef, values: Any) -> Any:
+def widen(op: OpDef, values: list[Any]) -> Any:
     """Cast half-precision operands to float32; return the original dtype, None if nothing was cast."""
     narrow = None
     for i in op.tensor_args:
@@ -508,7 +508,7 @@ def check_overlap(target: Any, operands: Any) -> None:
                                "single memory location. Please clone() the tensor before performing the operation.")
 
 
-def check_apart(target: Any, operands: Any) -> None:
+def check_apart(target: ndarray, operands: Sequence[Any]) -> None:
     """Refuse to write to memory that is read; memory with gaps is not checked."""
     for value in operands:
         array = value.array if isinstance(value, Tensor) else value
@@ -518,20 +518,20 @@ def check_apart(target: Any, operands: Any) -> None:
                                "single memory location. Please clone() the tensor before performing the operation.")
 
 
-def is_shared(array: Any) -> bool:
+def is_shared(array: ndarray) -> bool:
     """Whether several elements of an array share one memory location, as after `expand`."""
     return bool(array.size and 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape,
                                                                                            strict=True)]))
 
 
-def check_writable(array: Any) -> None:
+def check_writable(array: ndarray) -> None:
     """Refuse to write to memory that several elements share."""
     if 0 in array.strides and is_shared(array):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.")
 
 
-def explain(op: OpDef, args: Any, error: Exception) -> Exception:
+def explain(op: OpDef, args: Sequence[Any], error: Exception) -> Exception:
     """PyTorch's error for an error raised by NumPy."""
     if isinstance(error, TypeError) and "complex" in str(error) and any([isinstance(a, complex) for a in args]):
         return RuntimeError("value cannot be converted to type double without overflow")
@@ -545,7 +545,7 @@ def explain(op: OpDef, args: Any, error: Exception) -> Exception:
     return error
 
 
-def broadcast_problem(a: Any, b: Any) -> str | None:
+def broadcast_problem(a: Sequence[Any], b: Sequence[Any]) -> str | None:
     """PyTorch's text for two shapes that do not broadcast; None if they do."""
     for k in range(1, min(len(a), len(b)) + 1):
         if a[-k] != b[-k] and a[-k] != 1 and b[-k] != 1:

@@ -6,13 +6,17 @@ a tenth. Invalid arguments go to NumPy, which raises.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrograd.core.algorithms import native
 from retrograd.core.opdef import OpDef
+
+if TYPE_CHECKING:
+    from retrograd.core.graph import Node
 
 BACKWARDS = slice(None, None, -1)
 
@@ -29,7 +33,7 @@ def spread(function: Any, values: list[Any]) -> Any:
     return function(*values)
 
 
-def has_shape(array: Any, shape: Any) -> bool:
+def has_shape(array: np.ndarray, shape: Sequence[int]) -> bool:
     """Whether an array has this shape; compiled code compares without making a tuple (see probe.pyx).
 
     >>> has_shape(np.zeros((2, 3)), (2, 3))
@@ -43,7 +47,7 @@ def pooled(cls: type) -> type:
     return cls
 
 
-def new_instance(cls: Any) -> Any:
+def new_instance(cls: Any) -> Node:
     """A new node with all fields None or 0, except those that `record.new_node` sets."""
     node = cls.__new__(cls)
     node._nrs_ = node._shape_ = node._dtype_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = None
@@ -52,7 +56,7 @@ def new_instance(cls: Any) -> Any:
     return node
 
 
-def moveaxis(array: Any, source: int, destination: int) -> Any:
+def moveaxis(array: np.ndarray, source: int, destination: int) -> np.ndarray:
     """The array with one dimension moved.
 
     >>> moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
@@ -70,7 +74,7 @@ def moveaxis(array: Any, source: int, destination: int) -> Any:
     return array.transpose(order)
 
 
-def namespace_of(array: Any) -> Any:
+def namespace_of(array: np.ndarray) -> Any:
     """The array namespace (`xp`) of an array: NumPy's, or that of its device.
 
     >>> namespace_of(np.ones(3)) is np
@@ -80,7 +84,7 @@ def namespace_of(array: Any) -> Any:
         array.__array_namespace__())
 
 
-def broadcast_to(array: Any, shape: Any) -> Any:
+def broadcast_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """A broadcast view of the array.
 
     >>> broadcast_to(np.ones(3), (2, 3)).strides[0]
@@ -93,7 +97,7 @@ def broadcast_to(array: Any, shape: Any) -> Any:
     return namespace_of(array).broadcast_to(array, shape)
 
 
-def expanded(array: Any, shape: Any) -> Any:
+def expanded(array: np.ndarray, shape: Sequence[int]) -> np.ndarray | None:
     """A read-only broadcast view of a contiguous array, for which NumPy's own function takes five times as long; None if the
     array is not contiguous or the shape does not fit."""
     if not array.flags.c_contiguous or not array.size or array.dtype.kind == "V" or len(shape) < array.ndim:
@@ -108,7 +112,7 @@ def expanded(array: Any, shape: Any) -> Any:
     return made
 
 
-def broadcast_shapes(first: Any, second: Any = (), *others: Any) -> Any:
+def broadcast_shapes(first: tuple[int, ...], second: tuple[int, ...] = (), *others: Any) -> tuple[Any, ...]:
     """The broadcast shape of several shapes.
 
     >>> broadcast_shapes((2, 1), (3,))
@@ -128,7 +132,7 @@ def broadcast_shapes(first: Any, second: Any = (), *others: Any) -> Any:
     return tuple(joint)
 
 
-def within(array: Any, low: int, high: int) -> bool:
+def within(array: np.ndarray, low: int, high: int) -> bool:
     """Whether all elements of an array of integers are at least `low` and below `high`.
 
     >>> within(np.array([0, 2]), 0, 2)
@@ -138,7 +142,7 @@ def within(array: Any, low: int, high: int) -> bool:
     return not array.size or bool(array.min() >= low and array.max() < high) if inside is None else inside
 
 
-def is_sorted(vector: Any) -> bool:
+def is_sorted(vector: np.ndarray) -> bool:
     """Whether no element of a vector of integers is smaller than the one before it.
 
     >>> is_sorted(np.array([1, 1, 2])), is_sorted(np.array([2, 1]))
@@ -150,7 +154,7 @@ def is_sorted(vector: Any) -> bool:
     return bool(values == sorted(values))
 
 
-def expand_dims(array: Any, axis: int) -> Any:
+def expand_dims(array: np.ndarray, axis: int) -> np.ndarray:
     """The array with one more dimension, of size 1.
 
     >>> expand_dims(np.ones(3), 0).shape
@@ -165,7 +169,7 @@ def expand_dims(array: Any, axis: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def flat_places(sizes: Any, shape: Any, axis: int) -> tuple[Any, int]:
+def flat_places(sizes: Sequence[int], shape: Sequence[int], axis: int) -> tuple[Any, int]:
     """The places of the elements at position 0 of `axis`, for an index of this shape into a contiguous array of these sizes,
     and the step of a position."""
     steps = [math.prod(sizes[d + 1:]) for d in range(len(sizes))]
@@ -179,14 +183,14 @@ def flat_places(sizes: Any, shape: Any, axis: int) -> tuple[Any, int]:
 FEW = 4096
 
 
-def places_along(array: Any, index: Any, axis: int) -> Any:
+def places_along(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     """The places in a contiguous array, as one row, of the elements at positions along a dimension, which must be counted from
     the front; the other dimensions of the index are not larger than the array's."""
     base, step = flat_places(array.shape, index.shape, axis)
     return base + index if step == 1 else base + index * step
 
 
-def take_along(array: Any, index: Any, axis: int) -> Any:
+def take_along(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     """`take_along_axis` for positions of all dimensions, counted from the front and within range.
 
     >>> take_along(np.array([[1, 2], [3, 4]]), np.array([[1], [0]]), -1).tolist()
@@ -199,7 +203,7 @@ def take_along(array: Any, index: Any, axis: int) -> Any:
     return array.reshape(-1).take(places_along(array, index, axis))
 
 
-def zero_padded(array: Any, padding: Any) -> Any:
+def zero_padded(array: np.ndarray, padding: Sequence[Any]) -> np.ndarray:
     """A new array with zeros on both sides of the last dimensions.
 
     >>> zero_padded(np.ones((1, 2)), [1]).tolist()
@@ -214,14 +218,14 @@ def zero_padded(array: Any, padding: Any) -> Any:
     return made
 
 
-def strided(array: Any, shape: Any, strides: Any) -> Any:
+def strided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """An array over the memory of another one, by strides in bytes that stay inside it; not to be written to."""
     if type(array) is np.ndarray and array.flags.c_contiguous and array.dtype.isbuiltin:
         return np.ndarray(shape, array.dtype, array, 0, strides)
     return namespace_of(array).lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
 
 
-def zeros_like(array: Any, dtype: Any = None) -> Any:
+def zeros_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Zeros in the array's shape and memory order.
 
     >>> zeros_like(np.ones((2, 2)).T).tolist()
@@ -232,7 +236,7 @@ def zeros_like(array: Any, dtype: Any = None) -> Any:
     return np.zeros(array.shape, array.dtype if dtype is None else dtype)
 
 
-def ones(shape: Any, dtype: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None) -> np.ndarray:
     """Ones in row-major order.
 
     >>> ones((1, 2)).tolist()
@@ -243,7 +247,7 @@ def ones(shape: Any, dtype: Any = None) -> Any:
     return made
 
 
-def full(shape: Any, value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, value: Any, dtype: Any = None) -> np.ndarray:
     """An array of one value.
 
     >>> full(2, 7, np.dtype(np.int64)).tolist()
@@ -256,7 +260,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Any:
     return made
 
 
-def stack(arrays: Any, axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], axis: int = 0) -> np.ndarray:
     """Arrays of one shape as one, along a new dimension.
 
     >>> stack([np.zeros(2), np.ones(2)], 1).shape
@@ -265,7 +269,7 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     return namespace_of(arrays[0]).concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
-def flip(array: Any, axis: Any) -> Any:
+def flip(array: np.ndarray, axis: Any) -> np.ndarray:
     """The array reversed along one or several dimensions.
 
     >>> flip(np.arange(3), 0).tolist()

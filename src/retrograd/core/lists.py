@@ -27,12 +27,13 @@ class Each:
 
     __slots__ = ("bare", "op", "single", "spreads", "tail", "whole", "width", "writes")
 
-    def __init__(self, whole: Any, single: Any, width: int, tail: Any, spreads: bool, bare: bool, writes: bool) -> None:
+    def __init__(self, whole: Any, single: Any, width: int, tail: tuple[Any, ...], spreads: bool, bare: bool,
+                 writes: bool) -> None:
         self.op: Any = None
         self.whole, self.single, self.width, self.tail = whole, single, width, tail
         self.spreads, self.bare, self.writes = spreads, bare, writes
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> list[Any] | None:
         columns = self.columns(args)
         if columns is None:
             return self.whole(*args)
@@ -50,7 +51,7 @@ class Each:
         if self.writes:
             self.tail = tuple([p.default for p in self.op.schema.params[self.width:]])
 
-    def columns(self, args: tuple[Any, ...]) -> Any:
+    def columns(self, args: tuple[Any, ...]) -> list[Any] | None:
         """The argument columns as lists of equal length; None if the call does not qualify."""
         if switches.any_mode and slow_path() or len(args) < self.width or has_subclass(args):
             return None
@@ -157,7 +158,7 @@ def has_subclass(args: tuple[Any, ...]) -> bool:
     return False
 
 
-def gradient_lists(params: Sequence[Any], elements: int) -> Any:
+def gradient_lists(params: Sequence[Any], elements: int) -> list[Any] | None:
     """The tensors of `params` that have gradients and those gradients, as pairs of lists of about `elements` elements each;
     None if one of them is not a dense real tensor, is of a user-defined class, or occurs twice."""
     made = []

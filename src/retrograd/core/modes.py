@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from retrograd.core import saved
 from retrograd.core.device import CPU
@@ -67,7 +67,8 @@ class BaseTorchDispatchMode(TorchDispatchMode):
     (tensor([2., 2.]), True)
     """
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: OpDef, types: Sequence[Any], args: Sequence[Any] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -296,7 +297,7 @@ class Guard:
     def __init__(self, *args: Any) -> None:
         self.before = self.begin(*args)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *args: object) -> None:

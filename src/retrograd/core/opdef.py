@@ -60,7 +60,7 @@ from _thread import allocate_lock
 from collections import namedtuple
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,6 +76,9 @@ from retrograd.core.recipe import (
 )
 from retrograd.core.recipe import NOT_IMPLEMENTED as NOT_IMPLEMENTED  # part of the language of rows
 from retrograd.core.schema import Schema
+
+if TYPE_CHECKING:
+    from retrograd.core.function_schema import FunctionSchema
 
 FACTS = frozenset(("flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
@@ -93,8 +96,8 @@ class OpName(str):
 class OpDef:
     """One overload of one op, with the columns that the interpreters read."""
 
-    def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
-                 meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
+    def __init__(self, schema: Schema, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
+                 meta: Any = None, promote: str | None = None, widen: bool = False, node: str | None = None,
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
@@ -192,7 +195,8 @@ class OpDef:
         self.tail = self.defaults[len(self.tensor_args):]      # those of the other arguments, where the tensors come first
         self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
         self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
-        names = [r.name for r in (self.functional.schema if self.is_out and self.functional is not None else schema).returns]
+        shown = self.functional.schema if self.is_out and self.functional is not None else schema
+        names = [r.name or "" for r in shown.returns]
         named = len(names) > 1 and all(names)
         self.result_type: Any = result_type(self.name + ("_out" if self.is_out else ""), tuple(names)) if named else None
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
@@ -250,7 +254,7 @@ class OpDef:
     # Properties rather than __getattr__, which would slow down every other attribute. (`__name__` is added by api.py, since
     # the Cython class does not support it.)
     @property
-    def _schema(self) -> Any:
+    def _schema(self) -> FunctionSchema:
         return CALLERS["schema"](self)
 
     @property
@@ -424,7 +428,7 @@ def finish(name: str) -> None:
         UNFINISHED.discard(name)
 
 
-def function_of(op: OpDef) -> Any:
+def function_of(op: OpDef) -> OpDef | None:
     """The functional op of a separately declared in-place row: the one with the same name and arguments, if there is one."""
     found = getattr(find_packet(op.name[:-1]), op.overload, None)
     return found if found is not None and names_of(found.schema.params) == names_of(op.schema.params) else None

@@ -15,12 +15,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core.graph import Node, forward_name
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Counter
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LINES, STACKS = 1, 2
@@ -115,7 +118,7 @@ def remember(node: Node, name: str = "") -> None:
         node.metadata["parent_"] = parent
 
 
-def origin_of_node(node: Any) -> Origin | None:
+def origin_of_node(node: Node) -> Origin | None:
     """The line that recorded `node`, None if origins were off."""
     return None if node is None or node._metadata_ is None else node._metadata_.get("origin_")
 
@@ -248,7 +251,7 @@ def written_lines(counter: Any) -> list[str]:
     return (getattr(counter, "writes", None) or "").splitlines()       # plain core: the slot is empty until the first write
 
 
-def writes_of(counter: Any) -> list[tuple[int, Origin]]:
+def writes_of(counter: Counter) -> list[tuple[int, Origin]]:
     """The last recorded writes: the version that each made, and its origin."""
     found = []
     for text in written_lines(counter):
@@ -257,7 +260,7 @@ def writes_of(counter: Any) -> list[tuple[int, Origin]]:
     return found
 
 
-def explain_write(t: Tensor, expected: int, saver: Any) -> str:
+def explain_write(t: Tensor, expected: int, saver: Node) -> str:
     """The two lines for an error about a modified saved tensor: where it was saved, where it was modified."""
     saved = origin_of_node(saver)
     changed = [origin for version, origin in writes_of(t._counter) if version > expected]

@@ -176,7 +176,7 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
     return assign_out(op, outs, result, rule)
 
 
-def dtype_argument(op: OpDef, inputs: Sequence[Any]) -> Any:
+def dtype_argument(op: OpDef, inputs: Sequence[Any]) -> dtypes.dtype | None:
     """The dtype= that a call gives, or None."""
     return next((a for a, p in zip(inputs, op.schema.params, strict=False) if p.name == "dtype"), None)
 
@@ -243,7 +243,7 @@ def check_out_shape(out: Tensor, inputs: Sequence[Any], shape: tuple[int, ...]) 
         raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def assign_out(op: OpDef, outs: Sequence[Tensor], result: Any, rule: Any = None) -> Any:
+def assign_out(op: OpDef, outs: Sequence[Tensor], result: Any, rule: str | None = None) -> Any:
     """Write the results of an op to its out= tensors."""
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)

@@ -10,8 +10,12 @@ A row of the table declares an op; its recipe lists the steps of a call, in the 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrograd.core.opdef import OpDef
+    from retrograd.core.schema import Schema
 
 NOT_IMPLEMENTED = "not implemented"
 
@@ -30,7 +34,7 @@ QUICK_NO, QUICK_ANY, QUICK_FLOATS, QUICK_CHECKED = range(4)
 class Binding:
     """Matches the arguments of a public call to the parameters of one overload."""
 
-    def __init__(self, schema: Any, is_method: bool, unreduced: bool) -> None:
+    def __init__(self, schema: Schema, is_method: bool, unreduced: bool) -> None:
         params = schema.params
         self.schema = schema
         self.params = params
@@ -54,7 +58,7 @@ class Rule:
 
     __slots__ = ("fn", "index", "many", "missing", "native", "shape", "sources", "target", "targets")
 
-    def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
+    def __init__(self, fn: Any, targets: Sequence[Any], sources: Sequence[Any], many: bool) -> None:
         self.fn = fn
         self.native: Any = None       # a compiled kernel of its arguments on arrays, if it is a loop (see codegen/rules.py)
         self.targets = targets        # positions in op.inputs
@@ -73,7 +77,7 @@ class Plan:
 
     __slots__ = ("attrs", "inputs", "only_shown", "outputs")
 
-    def __init__(self, inputs: Any, outputs: Any, attrs: Any, only_shown: bool) -> None:
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Sequence[Any], only_shown: bool) -> None:
         self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
         self.outputs = outputs        # ((slot, output), ...), packed after it
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
@@ -83,7 +87,7 @@ class Plan:
 class Slots:
     """The saved values of an op's nodes, by the parameter names of its rules."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.index: dict[str, int] = {p.name: i for i, p in enumerate(schema.params)}
         results = schema.returns
@@ -134,7 +138,7 @@ class Slots:
         return self.attr_names.index(name)
 
 
-def compile_rules(op: Any) -> None:
+def compile_rules(op: OpDef) -> None:
     """Derive from each rule's parameter names what it needs, and assign the saved slots."""
     slots = Slots(op.schema)
     rules: list[Rule] = []
@@ -157,7 +161,7 @@ def compile_rules(op: Any) -> None:
     op.rules = [rules[i] for i in sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))]
 
 
-def make_plan(op: Any, mask: int) -> Plan:
+def make_plan(op: OpDef, mask: int) -> Plan:
     """The plan for the rules of the inputs in `mask`."""
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
     slots: Any = {i for kind, i in wanted if kind == SAVED}
@@ -172,14 +176,14 @@ def make_plan(op: Any, mask: int) -> Plan:
                 not used and all([op.attr_kinds[s][0] == VALUE for s in attrs]))
 
 
-def choose_kernel_calls(op: Any) -> None:
+def choose_kernel_calls(op: OpDef) -> None:
     """Derive how calls reach the op's compiled kernel."""
     op.quick = quick_kind(op)
     op.into = getattr(op.pure.native, "inplace", None) if op.is_inplace and op.pure is not None else None
     op.straight = is_straight(op)
 
 
-def is_straight(op: Any) -> bool:
+def is_straight(op: OpDef) -> bool:
     """Whether an op of one or two tensors has a compiled kernel of these alone that returns None for dtypes that the op's check
     refuses."""
     tensors = len(op.tensor_args)
@@ -191,7 +195,7 @@ def is_straight(op: Any) -> bool:
             and not (op.multiple or op.is_view or op.has_lists or op.composite or op.real_only) and op.device_arg < 0)
 
 
-def quick_kind(op: Any) -> int:
+def quick_kind(op: OpDef) -> int:
     """Whether a call without recording may go straight to the compiled kernel, and after which tests."""
     if op.is_inplace:
         possible = (op.native is None and op.pure is not None and op.pure.native is not None

@@ -46,7 +46,7 @@ class InvalidStorage(UntypedStorage):
         return UntypedStorage(self.data_ptr())
 
 
-def invalid_storage(array: Any) -> InvalidStorage:
+def invalid_storage(array: np.ndarray) -> InvalidStorage:
     """The storage of a reserved array."""
     return InvalidStorage(owner_of(array))
 
@@ -73,7 +73,7 @@ def contiguous_array(shape: Any, dtype: Any) -> Any:
     return reserved_array(shape, contiguous_strides(shape), dtype)
 
 
-def reserve(size: int) -> Any:
+def reserve(size: int) -> AddressSpace | None:
     """Reserve `nbytes` of address space; None if that fails."""
     try:
         options = {"flags": PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}

@@ -10,7 +10,8 @@ views and in-place writes the bare array is enough; it becomes an alias when the
 """
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -33,6 +34,9 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 
+if TYPE_CHECKING:
+    from retrograd.core.dtypes import dtype
+
 ndarray = np.ndarray
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -46,7 +50,7 @@ DETACHED = ("Trying to use a saved tensor that has been detached in-place, i.e. 
             "please use out-of-place `.detach()` instead")
 
 
-def alias(t: Tensor) -> Any:
+def alias(t: Tensor) -> Tensor:
     """A tensor on the same memory with the same version counter and no history."""
     twin = new_tensor(t.array)
     twin._counter = counter_of(t)
@@ -68,7 +72,7 @@ class Watcher:
 watcher = Watcher()
 
 
-def kept(t: Tensor) -> Any:
+def kept(t: Tensor) -> Tensor:
     """The alias or object to save for an output."""
     if t._requires and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         return watcher.detach(t)
@@ -98,7 +102,7 @@ def save_input(node: Node, slot: int, t: Any) -> None:
         node._saved_[slot] = t
 
 
-def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
+def save_output(node: Node, slot: int, t: Tensor, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
     # Only an output whose grad_fn is `node` shares its counter later; otherwise the alias carries the counter from now on.
     if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
@@ -170,13 +174,13 @@ def unpack_slot(node: Node, slot: int) -> Any:
     return t
 
 
-def has_history(t: Tensor, node: Any, nr: int) -> bool:
+def has_history(t: Tensor, node: Node, nr: int) -> bool:
     """Whether output `nr` of `node` is differentiable."""
     op = None if node is None else node._op_
     return t.array.dtype.kind in "fcVW" and (op is None or nr not in op.constant)
 
 
-def restore_output(t: Tensor, node: Any, nr: int) -> Any:
+def restore_output(t: Tensor, node: Node, nr: int) -> Tensor:
     """A saved output with its history restored."""
     differentiable = has_history(t, node, nr)
     if t._flags & FLAG_SUBCLASS and not differentiable:
@@ -198,7 +202,7 @@ def restore_output(t: Tensor, node: Any, nr: int) -> Any:
     return twin
 
 
-def restore_array(array: Any, node: Node, nr: int) -> Any:
+def restore_array(array: ndarray, node: Node, nr: int) -> Tensor:
     """A saved output whose bare array was kept, with its history restored."""
     twin = new_tensor(array)
     if switches.any_mode and tls.dispatch_modes:
@@ -229,13 +233,13 @@ def modified(node: Node, slot: int, t: Tensor) -> RuntimeError:
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr, node)
 
 
-def type_name(dtype: Any) -> str:
+def type_name(dtype: dtype) -> str:
     """The tensor type in error texts: dtypes without a legacy tensor class have another form of name."""
     return f"CPU{dtype.legacy}Type" if dtype.is_complex or dtype.legacy in ("BFloat16",
                                                                             "Bool") else f"torch.{dtype.legacy}Tensor"
 
 
-def modified_error(t: Tensor, expected: int, producer: Any, nr: int, saver: Any) -> RuntimeError:
+def modified_error(t: Tensor, expected: int, producer: Node | None, nr: int, saver: Node) -> RuntimeError:
     where = "" if producer is None or type(producer) is AccumulateGrad else (
         f", which is output {nr} of {forward_name(producer)},")
     kind = type_name(t.dtype)
@@ -249,7 +253,7 @@ def modified_error(t: Tensor, expected: int, producer: Any, nr: int, saver: Any)
         + explain_write(t, expected, saver))
 
 
-def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
+def pack(t: Tensor, is_output: bool, nr: int, hooks: Sequence[Any] | None) -> SavedTensor:
     """A SavedTensor for an input or for output `nr`, packed by `hooks` unless they are None."""
     if t._flags & FLAG_INFERENCE:
         raise RuntimeError(INFERENCE)
@@ -280,7 +284,7 @@ def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
     return self
 
 
-def pack_by(self: Any, hooks: Any, t: Tensor) -> None:
+def pack_by(self: Any, hooks: Sequence[Any], t: Tensor) -> None:
     """Keep the result of the pack hook, the first of `hooks`, for `t`."""
     from_version = 0 if t._counter is None else t._counter.n
     was = set_grad_enabled(False)
@@ -334,7 +338,7 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @staticmethod
-    def packed(t: Tensor, node: Node | None, is_output: bool, nr: int, use_default_hooks: bool = True) -> Any:
+    def packed(t: Tensor, node: Node | None, is_output: bool, nr: int, use_default_hooks: bool = True) -> SavedTensor:
         """Save `t` for `node`, with this thread's default hooks if there are any."""
         hooks = tls.saved_hooks if use_default_hooks else None
         return pack(t, is_output, nr, hooks[-1] if hooks else None)
@@ -384,10 +388,12 @@ class SavedTensor:
     def unpack_hook(self) -> Any:
         return None if self._hooks is None else self._hooks[1]
 
-    def unpack(self, node: Node | None = None) -> Any:
+    def unpack(self, node: Node | None = None) -> Tensor | None:
         """The saved tensor, with its history."""
         if self._released:
             raise RuntimeError(FREED)
+        owner: Any
+        saver: Any
         owner = saver = node if node is not None or tls.task is None else tls.task.node
         if self._producer is not None:
             owner = self._producer()
@@ -404,7 +410,7 @@ class SavedTensor:
             return restore_output(t, owner, self._nr)
         return self.with_history(self._hooks[1](self._packed), owner)
 
-    def with_history(self, t: Any, owner: Any) -> Any:
+    def with_history(self, t: Any, owner: Node) -> Tensor:
         """The result of the unpack hook with the history of the packed tensor, which `owner` saved."""
         if self._producer is not None:
             owner = self._producer()

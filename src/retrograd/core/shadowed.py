@@ -11,7 +11,10 @@ import dis
 import os
 import sys
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
 
 FIELDS = ("array",)
 HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -26,7 +29,7 @@ class Shadowed:
     def __init__(self, name: str, field: Any, own: Any) -> None:
         self.name, self.field, self.own = name, field, own
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Tensor, owner: Any = None) -> Any:
         if instance is None or is_access(sys._getframe(1), self.name):
             get = getattr(type(self.own), "__get__", None)
             if instance is not None and not hasattr(type(self.own), "__set__") and self.name in instance.__dict__:
@@ -34,7 +37,7 @@ class Shadowed:
             return self.own if get is None else get(self.own, instance, owner)
         return self.field.__get__(instance, owner)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: Tensor, value: Any) -> None:
         if not is_access(sys._getframe(1), self.name):
             self.field.__set__(instance, value)
         elif hasattr(type(self.own), "__set__"):

@@ -40,7 +40,7 @@ one_byte = c_char.from_buffer
 class Memory:
     """Owns a range of external memory for an array, so that the array's storage starts at the range's start."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: ndarray) -> None:
         self.keeps = array
         self.__array_interface__ = {"data": (address(array), not array.flags.writeable), "shape": (extent(array),),
                                     "typestr": "|u1", "version": 3}
@@ -100,7 +100,7 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
 strides_of = element_strides if compiled is None else compiled.strides_of
 
 
-def reshaped_array(array: np.ndarray, size: Any) -> Any:
+def reshaped_array(array: np.ndarray, size: Sequence[int]) -> ndarray | None:
     """A view of `array` in another shape; None where viewability or the strides need the general computation."""
     shape = array.shape
     if 1 in shape or 0 in shape or not size or not array.flags.c_contiguous:
@@ -123,7 +123,7 @@ def offset_of(array: np.ndarray) -> int:
     return (address(array) - address(owner)) // array.itemsize
 
 
-def strided(array: np.ndarray, size: Any, stride: Sequence[int], offset: Any = None) -> Any:
+def strided(array: np.ndarray, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> ndarray:
     """An array over the memory of `array` with the given geometry in elements; checked against the storage's bounds."""
     if native_strided is not None:
         made = native_strided(array, size, stride, offset)
@@ -158,7 +158,7 @@ def strided(array: np.ndarray, size: Any, stride: Sequence[int], offset: Any = N
     return made
 
 
-def bytes_of(owner: Any) -> Any:
+def bytes_of(owner: ndarray) -> Any:
     """The whole memory of an owner as a flat array of bytes."""
     if owner.dtype == np.uint8 and owner.ndim == 1 and owner.flags.c_contiguous:
         return owner
@@ -233,7 +233,7 @@ def joint_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, .
     return tuple(strides)
 
 
-def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
+def empty_strided(shape: Sequence[int], strides: Sequence[int], dtype: Any) -> ndarray:
     """A new uninitialised array with the given strides in elements."""
     if compiled is not None:
         made = compiled.empty_strided(shape, strides, dtype)

@@ -64,7 +64,7 @@ IN_PYTHON = {
 }
 
 
-def no_handler(function: Any, args: Any, kwargs: Any) -> TypeError:
+def no_handler(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
     """The error about a call whose handlers all return NotImplemented."""
     name = resolve_name(function)
     home, _, last = name.rpartition(".")
@@ -355,7 +355,7 @@ def instance(cls: Any, t: Tensor) -> Any:
     return made
 
 
-def instance_over(cls: type, t: Tensor) -> Any:
+def instance_over(cls: type, t: Tensor) -> Tensor:
     """`t` as an instance of `cls`; an object returned by `__torch_dispatch__` keeps its class."""
     if not t._flags & FLAG_SUBCLASS or tls.dispatch_disabled or not overrides_dispatch(type(t)):
         return instance(cls, t)
@@ -365,7 +365,7 @@ def instance_over(cls: type, t: Tensor) -> Any:
     return t
 
 
-def as_subclass(self: Tensor, cls: Any) -> Any:
+def as_subclass(self: Tensor, cls: Any) -> Tensor:
     """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
     check_class(cls)
     with DisableTorchFunctionSubclass():

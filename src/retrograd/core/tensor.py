@@ -21,7 +21,9 @@ from retrograd.core.hooks import hooks
 from retrograd.core.state import inference, slow_path, switches, tls
 
 if TYPE_CHECKING:
+    from retrograd.core.device import device
     from retrograd.core.dtypes import dtype
+    from retrograd.core.graph import Node
 
 ndarray = np.ndarray
 BY_NUMPY = dtypes.BY_NUMPY
@@ -439,7 +441,7 @@ class Tensor:
 
     # ---- properties; a subclass may override them
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Size:
         if self._flags and self._flags & (FLAG_SUBCLASS | FLAG_SPARSE):
             return asked(self, "shape", shape_of)
         return Size(self.array.shape)
@@ -451,7 +453,7 @@ class Tensor:
         return self.array.ndim
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> dtype:
         if self._flags & FLAG_SUBCLASS:
             return asked(self, "dtype", dtype_of)
         return BY_NUMPY[self.array.dtype]
@@ -464,13 +466,13 @@ class Tensor:
 
     # ---- its place in the graph
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> Node | None:
         if self._flags & FLAG_SUBCLASS:
             return asked(self, "grad_fn", grad_fn_of)
         return grad_fn_of(self)
 
     @property
-    def _recorded(self) -> Any:
+    def _recorded(self) -> Node | None:
         """The node as the engine sees it, which may represent several."""
         if self._view is not None:
             table.dispatcher.refresh(self)
@@ -515,7 +517,7 @@ def asked(t: Tensor, name: str, get: Callable[..., Any]) -> Any:
 FACTS = {"shape": "size", "ndim": "dim"}        # the property requested from the class when these are read
 
 
-def shape_of(t: Any) -> Any:
+def shape_of(t: Tensor) -> Size:
     if t._flags & FLAG_SPARSE and t.is_nested:     # a property installed by `methods`
         return hooks.nested_shape(t)
     return Size(t.array.shape)
@@ -529,11 +531,11 @@ def dtype_of(t: Tensor) -> dtype:
     return BY_NUMPY[t.array.dtype]
 
 
-def device_of(t: Tensor) -> Any:
+def device_of(t: Tensor) -> device:
     return devices.META if t._flags & FLAG_META else devices.CPU
 
 
-def grad_fn_of(t: Tensor) -> Any:
+def grad_fn_of(t: Tensor) -> Node | None:
     node = t._recorded
     return node if node is None or node._op_ is not None else node._shown_(t._nr)[0]
 
@@ -574,7 +576,7 @@ def was_asked_first(t: Any, left: Any) -> bool:
     return type(t) is not type(left) and isinstance(t, type(left))
 
 
-def init_tensor(t: Tensor, array: Any) -> None:
+def init_tensor(t: Tensor, array: ndarray) -> None:
     """Set all fields of a tensor whose class may be any subclass."""
     t.array = array
     t._flags = 0                # FLAG_* flags
@@ -588,7 +590,7 @@ def init_tensor(t: Tensor, array: Any) -> None:
     t._extra = None
 
 
-def new_tensor(array: Any) -> Tensor:
+def new_tensor(array: ndarray) -> Tensor:
     """A tensor on `array`, without the cost of `Tensor.__init__`, since every op creates one."""
     t = Tensor.__new__(Tensor) if NATIVE else object.__new__(Tensor)
     t.array = array

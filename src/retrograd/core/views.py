@@ -126,7 +126,7 @@ def regenerate(t: Tensor, base: Tensor) -> Node:
     return replayer.as_strided_node(t, base)
 
 
-def reinterprets(view: Any) -> bool:
+def reinterprets(view: View) -> bool:
     """Whether a step of the recipe is more than strides: pairs as complex numbers, conjugation, negation."""
     while view is not None:
         if isinstance(view.op, OpDef) and (view.op.flips or "pairs" in view.op.traits):
@@ -189,7 +189,7 @@ def alter(value: Any, param: Any, text: str, on_size: Any, on_tensor: Any) -> An
     return [on_size(n) for n in value] if isinstance(value, (list, tuple)) else on_size(value)
 
 
-def replay_strided(view: Any, base: Any) -> Any:
+def replay_strided(view: View, base: Tensor) -> Tensor:
     """`replay` with as_strided in place of all steps that strides can express."""
     steps = []
     while view is not None:
@@ -301,12 +301,12 @@ class CopySlices(Node):
 
     __slots__ = ("inner", "place", "strides", "view")
 
-    def __init__(self, t: Tensor, base: Tensor, inner: Any) -> None:
+    def __init__(self, t: Tensor, base: Tensor, inner: Node) -> None:
         Node.__init__(self)
         array = base.array
         self._shape_, self._dtype_ = array.shape, array.dtype
         self.strides = strides_of(array)
-        self.inner = inner
+        self.inner: Any = inner
         # the geometry of the written part in the base; a recipe where strides cannot express it
         if tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags:
             self.place: Any = None
@@ -326,7 +326,7 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> Any:
+    def _run_(self, grads: Sequence[Any], needed: Sequence[Any] | None) -> list[Any]:
         grad = grads[0]
         results: list[Any] = [None] * len(self._next_)
         if grad is None:
@@ -355,7 +355,7 @@ class CopySlices(Node):
                 results[i] = g
         return results
 
-    def run_plain(self, grad: Any, needed: Any, results: Any) -> Any:
+    def run_plain(self, grad: Tensor, needed: Sequence[Any] | None, results: list[Any]) -> list[Any]:
         """`_run` on bare arrays, when no mode is on and no graph is wanted."""
         size, stride, offset = self.place
         whole = empty_strided(self._shape_, self.strides, grad.array.dtype)

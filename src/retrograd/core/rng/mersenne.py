@@ -28,7 +28,7 @@ STATE_LAYOUT = np.dtype(
 )
 
 
-def twister_memory(bits: Any) -> Any:
+def twister_memory(bits: Any) -> np.ndarray:
     """The words of NumPy's twister and, behind them, its position: reading them one by one takes NumPy far longer."""
     memory: Any = (ctypes.c_uint32 * (TWISTER_WORDS + 1)).from_address(bits.ctypes.state_address)
     made = np.frombuffer(memory, np.uint32)
@@ -132,7 +132,7 @@ class Generator:
             state["normal_y"], state["normal_is_valid"] = self.next_normal, 1
         return raw
 
-    def seeded_words(self) -> Any:
+    def seeded_words(self) -> np.ndarray:
         """The words of the twister after seeding."""
         if self._seeded is None or self._seeded[0] != self._seed:
             made = np.random.RandomState(self._seed & _LOW_32_BITS).get_state(legacy=False)
@@ -175,7 +175,7 @@ class Generator:
     def set_offset(self, offset: int) -> Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (str(self._device), self.get_state()))
 
 

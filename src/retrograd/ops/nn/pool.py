@@ -109,7 +109,7 @@ class Windows:
 
     def padded(self, xp: Any, array: Any, value: Any) -> Any:
         """A new array with `value` around the given one, as far as the windows reach."""
-        known = self.known.get("padded")
+        known: Any = self.known.get("padded")
         if known is None:
             reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
                      zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]

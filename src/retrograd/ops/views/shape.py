@@ -328,8 +328,8 @@ def as_strided_backward(grad: Any, self_geometry: Any, size: Any, stride: Any, s
     memory = grad.new_zeros((length,))
     places = np.arange(length)
     if out_overlaps:
-        index = new_tensor(storage.strided(places, size, stride, offset).reshape(-1))
-        memory = memory.index_add_(0, index, grad.reshape(-1))
+        targets = new_tensor(storage.strided(places, size, stride, offset).reshape(-1))
+        memory = memory.index_add_(0, targets, grad.reshape(-1))
     else:
         memory.as_strided(size, stride, offset).copy_(grad)
     if in_overlaps:
