@@ -62,7 +62,7 @@ def accumulate(variable: Tensor, grad: Tensor, create_graph: bool, held: int) ->
                     and getrefcount(array) <= private.array + 1 and grad._node is None and not grad._requires):
                 variable._grad = grad
             else:
-                array = None
+                array = None              # type: ignore[assignment]
                 variable._grad = copied(variable, grad, not (alone and fits))
             return
         if is_plain(old) and type(grad) is Tensor and old.array.dtype is grad.array.dtype:

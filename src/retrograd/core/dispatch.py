@@ -262,7 +262,7 @@ def call_ordinary(op: Any, args: Any) -> Any:
                 return new_tensor(made) if type(made) is ndarray else tensors_of(op, made)
         if op.is_inplace:                     # as above, for resize_
             values.clear()
-            value = array = None
+            value = array = None              # type: ignore[assignment]
         return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
     if op.is_inplace:
         return call_inplace(op, args, values, mask, floats, records)

@@ -119,7 +119,7 @@ def map_each(op: OpDef, columns: Sequence[Any], tail: tuple[Any, ...]) -> list[A
     records = not switches.any_mode or grad_enabled()
     results = []
     for i in range(len(columns[0])):
-        arrays = []
+        arrays: list[Any] = []
         for column in columns:
             value = column[i]
             if isinstance(value, Tensor):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from retrograd.core.device import device
     from retrograd.core.dtypes import dtype
     from retrograd.core.graph import Node
+    from retrograd.core.opdef import OpDef
 
 ndarray = np.ndarray
 BY_NUMPY = dtypes.BY_NUMPY
@@ -54,11 +55,11 @@ class View:
 
     __slots__ = ("args", "base", "creation", "depth", "op", "output", "parent", "version")
 
-    base: Any
+    base: Tensor
     op: Any               # the op that made this view from `parent` (or from the base)
     args: Any             # its arguments after the tensor; None if `op` is a function of the tensor alone
     output: int           # the index of the op's result, -1 if there is only one
-    parent: Any           # the View of its source tensor, None if that was the base
+    parent: View | None   # the View of its source tensor, None if that was the base
     creation: int
     depth: int            # the number of views before it; see views.shorten
     version: int          # the version at which the view's grad_fn was created
@@ -144,13 +145,13 @@ class Size(tuple[int, ...]):
 class Dispatcher:
     """The entry points of dispatch that Tensor's operators call; `dispatch` installs the real one."""
 
-    def unary(self, op: Any, a: Any) -> Any:
+    def unary(self, op: OpDef, a: Tensor) -> Any:
         raise NotImplementedError
 
-    def binary(self, op: Any, a: Any, b: Any) -> Any:
+    def binary(self, op: OpDef, a: Tensor, b: Any) -> Any:
         raise NotImplementedError
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Sequence[Any]) -> Any:
         raise NotImplementedError
 
     def refresh(self, tensor: Any) -> None:
@@ -159,7 +160,7 @@ class Dispatcher:
     def counted(self, tensor: Any) -> None:
         raise NotImplementedError
 
-    def function(self, name: str, args: Any) -> Any:
+    def function(self, name: str, args: Sequence[Any]) -> Any:
         raise NotImplementedError
 
 
@@ -191,7 +192,7 @@ class Tensor:
     __slots__ = ("__dict__", "__weakref__", "_cell", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires",
                  "_sink", "_view", "array")
 
-    array: Any
+    array: ndarray
     _flags: int           # FLAG_* flags
     _requires: bool       # for a leaf: what the user said; for the rest: that there is a node
     _node: Any            # the node that computed this tensor

@@ -126,7 +126,7 @@ def regenerate(t: Tensor, base: Tensor) -> Node:
     return replayer.as_strided_node(t, base)
 
 
-def reinterprets(view: View) -> bool:
+def reinterprets(view: View | None) -> bool:
     """Whether a step of the recipe is more than strides: pairs as complex numbers, conjugation, negation."""
     while view is not None:
         if isinstance(view.op, OpDef) and (view.op.flips or "pairs" in view.op.traits):
@@ -156,7 +156,7 @@ class Replayer:
 replayer = Replayer()
 
 
-def replay(view: View, base: Tensor) -> Tensor:
+def replay(view: View | None, base: Tensor) -> Tensor:
     """Apply the recipe of `view` to another base."""
     steps = []
     while view is not None:
@@ -189,7 +189,7 @@ def alter(value: Any, param: Any, text: str, on_size: Any, on_tensor: Any) -> An
     return [on_size(n) for n in value] if isinstance(value, (list, tuple)) else on_size(value)
 
 
-def replay_strided(view: View, base: Tensor) -> Tensor:
+def replay_strided(view: View | None, base: Tensor) -> Tensor:
     """`replay` with as_strided in place of all steps that strides can express."""
     steps = []
     while view is not None:
