@@ -2,12 +2,12 @@
 
 NOTE [Rules on arrays]
 A derivative formula is written with tensors, so that it can be differentiated and seen by modes. In most backward passes
-neither is needed, and the intermediate tensors of a formula are pure overhead. So a rule is traced once: it runs on a few
-small tensors while a dispatch mode records the ops it calls. If all of them are kernels of arrays alone, and the same ones
-for every shape and precision, the rule is generated as calls of those kernels. A rule that reads a value, a size or a dtype
-is detected by an op that is not such a kernel, or by differing traces. A rule may also provide its own form for arrays
-(`rule.bare`), which returns None for unsupported arguments. The tensor form is part of the same function, and handles
-everything else: other dtypes, other memory orders, modified saved tensors, `create_graph`, active modes.
+neither is needed, and the intermediate tensors of a formula are pure overhead. So rules are traced. A rule of an elementwise
+op runs on a few small tensors while a dispatch mode records the ops it calls: if all of them are kernels of arrays alone, and
+the same ones for every shape and precision, they are the rule for ordinary operands. A rule may also provide its own form for
+arrays (`rule.bare`), which returns None for unsupported arguments. Other rules, and other operands, have programs for each
+geometry they meet (programs.py). The tensor form is part of the same function, and handles everything else: modified saved
+tensors, `create_graph`, active modes.
 """
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ import numpy as np
 from retrograd.core.modes import pop_mode, push_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
-from retrograd.core.recipe import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, VALUE
+from retrograd.core.plain.programs import Programs, saved_slots
+from retrograd.core.recipe import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED, VALUE
 from retrograd.core.record import OpNode, check_rule, check_saved, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
 from retrograd.core.state import set_grad_enabled, tls
@@ -36,7 +37,7 @@ def run(self, grads, needed, run_bits):
 # `g`, if the incoming gradient is ordinary (the engine has fitted it to the node)
 ORDINARY = """
 g = None
-if run_bits > 1 and not grad._flags:
+if bare:
     d = self._dtype_
     if d is F32 or d is F64:
         g = grad.array
@@ -45,7 +46,7 @@ if run_bits > 1 and not grad._flags:
             g = None                  # (one number expanded leaves the order to what it meets)
 """
 
-WANTED = "if nexts[EDGE] is not None and (needed is None or needed[EDGE]):\n"
+WANTED = "nexts[EDGE] is not None and (needed is None or needed[EDGE])"
 
 # the array of a saved tensor or number, if it is ordinary too
 ARRAY = """
@@ -57,6 +58,16 @@ if isinstance(ySLOT, Tensor):
         ySLOT = ySLOT.array
 elif type(ySLOT) is float:
     ySLOT = constant(ySLOT, d)
+"""
+
+# the array of a saved tensor that was not modified
+OPERAND = """
+ySLOT = saved[SLOT]
+if type(ySLOT) is not ndarray and isinstance(ySLOT, Tensor):
+    c = ySLOT._counter
+    if not ySLOT._flags and ySLOT._extra is None and (
+            c is None or c.n == (0 if self._versions_ is None else self._versions_[SLOT])):
+        ySLOT = ySLOT.array
 """
 
 FITS = "type(ySLOT) is ndarray and ySLOT.dtype is d and (flat or ySLOT.flags.c_contiguous)"
@@ -99,9 +110,9 @@ def run_second(self: Any, grads: Any, needed: Any, run_bits: int) -> Any:
     return run(self, grads, needed, run_bits)
 
 
-def written_run(op: Any) -> Any:
-    """The generated run function of the nodes of `op`."""
-    if op.vjp == NOT_IMPLEMENTED or op.has_lists or any([rule.many for rule in op.rules]):
+def written_run(op: Any, tensors_only: frozenset[Any] = frozenset()) -> Any:
+    """The generated run function of the nodes of `op`; the rules with the numbers in `tensors_only` have no programs."""
+    if op.vjp == NOT_IMPLEMENTED or op.has_lists:
         return run_general
     edges = range(len(op.inputs))
     one = len(op.schema.returns) == 1 and not op.returns_list
@@ -111,20 +122,35 @@ def written_run(op: Any) -> Any:
     for number, rule in enumerate(op.rules):
         space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
         steps = array_steps(op, rule, number, space) if one else None
-        lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps, defaults)
+        lines = tensor_rule(rule, number)
+        parts = None if number in tensors_only or is_free(rule) else key_parts(op, rule)
+        if parts is not None:
+            def failed(number: int = number) -> None:
+                op.run = written_run(op, tensors_only | {number})
+            space[f"programs{number}"] = Programs(rule, failed)
+            lines = program_rule(rule, number, parts, lines)
+        if steps is not None:
+            lines = array_rule(rule, number, steps, defaults, lines)
+        if len(rule.targets) > 1:
+            lines += "".join([f"if nexts[{i}] is not None: r{i} = r[{k}]\n" for k, i in enumerate(rule.targets)])
+        else:
+            lines += f"r{rule.targets[0]} = {'r[0]' if rule.many else 'r'}\n"
         if len(edges) > 1:                # otherwise this is the only rule to run
-            lines = WANTED.replace("EDGE", str(rule.targets[0])) + indent(lines, "    ")
+            wanted = " or ".join([WANTED.replace("EDGE", str(i)) for i in rule.targets])
+            lines = f"if {wanted}:\n" + indent(lines, "    ")
             if any([kind == SAVED for kind, _ in rule.sources]):
                 lines += f"elif needed is not None:\n    check_rule(self, rule{number})\n"
         body += lines
         ordinary = ordinary or steps is not None
     text = HEAD
-    if len(edges) > 1:
+    if len(edges) > 1 or any([kind == NEEDED for rule in op.rules for kind, _ in rule.sources]):
         text += "    nexts = self._next_\n"
     if op.saved_names:
         text += "    saved = self._saved_\n"
     text += "    " + " = ".join([f"r{i}" for i in edges]) + " = None\n"
     text += f"    if {'grad is not None' if one else 'any([g is not None for g in grads])'}:\n"
+    text += "        bare = run_bits > 1 and not " + (
+        "grad._flags\n" if one else "any([g is not None and g._flags for g in grads])\n")
     if ordinary:
         body = ORDINARY.replace("SAVES_NOTHING", str(not op.saved_names)) + body
     text += indent(body or "pass\n", "        ")
@@ -147,17 +173,15 @@ def run_general(self: Any, grads: Any, needed: Any, run_bits: int) -> Any:
 
 def tensor_rule(rule: Any, number: int) -> str:
     """The lines that run a rule on tensors."""
-    target = f"r{rule.targets[0]}"
     if not simple(rule):
-        return f"{target} = fn{number}(*rule_arguments(self, rule{number}, grads, needed))\n"
-    slots = sorted({index for kind, index in rule.sources if kind == SAVED})
-    lines = "".join([UNPACK.replace("SLOT", str(slot)) for slot in slots])
-    return lines + f"{target} = fn{number}({given(rule, 'grad', 's')})\n"
+        return f"r = fn{number}(*rule_arguments(self, rule{number}, grads, needed))\n"
+    lines = "".join([UNPACK.replace("SLOT", str(slot)) for slot in saved_slots(rule)])
+    return lines + f"r = fn{number}({given(rule, 'grad', 's')})\n"
 
 
-def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any]) -> str:
-    """The lines that run a rule on arrays if all operands are ordinary, else on tensors."""
-    slots = sorted({index for kind, index in rule.sources if kind == SAVED})
+def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any], otherwise: str) -> str:
+    """The lines that run a rule on arrays if all operands are ordinary, else `otherwise`."""
+    slots = saved_slots(rule)
     lines = "\n".join(steps) + "\n"
     fits = [FITS.replace("SLOT", str(slot)) for slot in slots]
     if not hasattr(rule.fn, "bare"):
@@ -166,8 +190,58 @@ def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any
         lines = "".join([ARRAY.replace("SLOT", str(slot)) for slot in slots]) + (
             f"if {' and '.join(fits)}:\n" + indent(lines, "    "))
     return (f"z = None\nif g is not None{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
-            + "if z is None:\n" + indent(tensor_rule(rule, number), "    ")
-            + "else:\n" + indent(new_text(f"r{rule.targets[0]}", "z"), "    "))
+            + "if z is None:\n" + indent(otherwise, "    ") + "else:\n" + indent(new_text("r", "z"), "    "))
+
+
+def program_rule(rule: Any, number: int, parts: list[str], otherwise: str) -> str:
+    """The lines that run a rule as a program (see programs.py), else `otherwise`."""
+    slots = saved_slots(rule)
+    operands = "".join([f", y{slot}" for slot in slots])
+    lines = f"r = programs{number}[{', '.join(parts)},](self, grads, needed{operands})\n"
+    if slots:
+        lines = "".join([OPERAND.replace("SLOT", str(slot)) for slot in slots]) + (
+            f"if {' and '.join([f'(type(y{slot}) is ndarray or y{slot} is None)' for slot in slots])}:\n"
+            + indent(lines, "    "))
+    if any([kind == GRAD for kind, _ in rule.sources]):
+        lines = "x = grad.array\n" + lines
+    return (f"r = None\nif bare{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
+            + "if r is None:\n" + indent(otherwise, "    "))
+
+
+GEOMETRY = "None if {0} is None else ({0}.dtype, {0}.shape, {0}.strides)"
+
+
+def key_parts(op: Any, rule: Any) -> list[str] | None:
+    """The expressions of what a rule's calls may depend on; None if that has no such form."""
+    parts = []
+    for kind, index in rule.sources:
+        if kind == GRAD:
+            parts += ["x.dtype", "x.shape", "x.strides"]
+        elif kind == GRADS:
+            each = GEOMETRY.format("t.array").replace("t.array is", "t is")
+            parts.append(f"tuple([{each} for t in grads])")
+        elif kind == SAVED:
+            parts.append(GEOMETRY.format(f"y{index}"))
+        elif kind == NEEDED:
+            parts.append("tuple([n is not None and (needed is None or needed[i]) for i, n in enumerate(nexts)])")
+        else:
+            value, (what, argument, _) = f"self._attrs_[{index}]", op.attr_kinds[index]
+            p = op.schema.params[argument]
+            if what == VALUE and p.type in ("Scalar", "float"):         # 1, 1.0 and True are equal, and so are 0 and -0
+                parts.append(f"repr({value})")
+            elif what == VALUE and p.type not in ("int", "SymInt", "bool", "str", "ScalarType", "Layout", "Device"):
+                return None
+            elif p.is_list or p.type == "Tensor":
+                parts.append(f"tuple({value}) if type({value}) is list else {value}")
+            else:
+                parts.append(value)
+    return parts
+
+
+def is_free(rule: Any) -> bool:
+    """Whether a rule calls nothing: it returns one of its arguments."""
+    code = rule.fn.__code__
+    return len(code.co_code) <= len(FREE) and not code.co_names and not code.co_freevars and code.co_argcount == 1
 
 
 def simple(rule: Any) -> bool:
@@ -286,6 +360,7 @@ class Trace:
 
 
 GENERAL_RUN = OpNode._run_
+FREE = (lambda grad: grad).__code__.co_code
 
 
 def install() -> None:

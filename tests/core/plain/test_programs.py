@@ -1,0 +1,73 @@
+"""Programs of derivative rules give what the rules give on tensors, for the values they were traced with and for others."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import retrograd as torch
+from retrograd.core.record import OpNode
+from retrograd.core.tensor import COMPILED
+from tests.ops import cases
+
+if COMPILED:
+    RUN = OpNode._run_
+else:
+    from retrograd.core.plain.rules import GENERAL_RUN as RUN
+
+
+def ops_of(roots: Any) -> set[Any]:
+    """The ops whose nodes lead to some results."""
+    todo, seen = [t.grad_fn for t in roots], set()
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            todo += node._next_
+    return {node._op_ for node in seen} - {None}
+
+
+@contextmanager
+def on_tensors(ops: Any) -> Iterator[None]:
+    """Nodes of these ops run their rules on tensors."""
+    were = {op: op.run for op in ops}
+    for op in ops:
+        op.run = lambda node, grads, needed, bits: RUN(node, grads, needed)
+    try:
+        yield
+    finally:
+        for op, run in were.items():
+            op.run = run
+
+
+def gradients(case: Any, values: Any, seeded: str, bare: bool) -> Any:
+    places = case.differentiable
+    leaves = [cases.like(t, v, requires_grad=True) for t, v in zip(case.tensors(places), values, strict=True)]
+    made = case.observe(places, leaves)
+    outputs = [made[i] for i in case.flowing]
+    seeds = [cases.like(t, cases.direction(case.random(f"{seeded}{i}"), cases.value(t))) for i, t in enumerate(outputs)]
+    with on_tensors(() if bare else ops_of(outputs)):
+        return torch.autograd.grad(outputs, leaves, seeds, allow_unused=True)
+
+
+def facts(case: Any, t: Any) -> Any:
+    """What a user can see of a gradient. (Sums of gradients count writes by whether their memory is shared.)"""
+    if t is None:
+        return None
+    summed = case.sample.before is not None or case.sample.after is not None
+    return t.dtype, t.shape, t.stride(), t._is_view(), t.is_conj(), None if summed else t._version
+
+
+@cases.over(cases.is_batchable)
+def test_programs_give_what_rules_give_on_tensors(case: Any) -> None:
+    values = [cases.value(t) for t in case.tensors(case.differentiable)]
+    for _ in range(3):                  # functions are written at the second node, programs at the second one of a key
+        gradients(case, values, "", True)
+    with np.errstate(all="ignore"):
+        for given in (values, [(v * 0.75).astype(v.dtype) for v in values]):
+            for a, b in zip(*[gradients(case, given, "other", bare) for bare in (True, False)], strict=True):
+                assert facts(case, a) == facts(case, b)
+                if a is not None:
+                    np.testing.assert_array_equal(cases.value(a), cases.value(b))
