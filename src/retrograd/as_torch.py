@@ -220,7 +220,10 @@ def find_or_make_module(name: str) -> ModuleType:
         module.__path__ = []            # lets `import torch._C._functions` go through torch._C
         module.__dict__["torch"] = retrograd        # as in PyTorch's modules; pickles of memory formats go through it
         CREATED[name] = module
-        setattr(holder, last, module)
+        if isinstance(vars(holder).get(last, module), ModuleType):
+            setattr(holder, last, module)
+        else:       # `_higher_order_ops.scan` is a function and a module: an import must not set the attribute
+            sys.modules[f"torch.{name}"] = module
     return module
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import retrograd as torch
 from retrograd import nested
+from retrograd.nested._internal.ops import inside
 from retrograd.nn import functional as F
 
 
@@ -213,3 +214,12 @@ def test_private_names_reach_jagged_tensors() -> None:
     assert isinstance(nt, private.NestedTensor) and not isinstance(torch.ones(1), private.NestedTensor)
     assert private.buffer_from_jagged(nt).tolist() == [[0.0, 1.0], [4.0, 5.0], [6.0, 7.0]]
     assert private.jagged_from_list([torch.ones(1), torch.ones(2)], None)[1].tolist() == [0, 1, 3]
+
+
+def test_dimensions_of_components_are_found_from_dimensions_of_the_jagged_tensor():
+    assert [inside(4, d, 1, canonicalize=True) for d in (0, 1, -1, 2)] == [0, 0, 2, 1]
+    assert inside(4, [0, 2, 3], 2) == [1, 2]
+    with pytest.raises(AssertionError, match="dim 4 out of range for ndim 4"):
+        inside(4, 4, 1)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        inside(4, 4, 1, canonicalize=True)

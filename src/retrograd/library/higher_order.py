@@ -23,7 +23,9 @@ REGISTERED: dict[str, Any] = {}
 # declared when first asked for
 LATER = {**dict.fromkeys(("associative_scan", "cond", "map_impl", "scan", "while_loop"), "operators"),
          **dict.fromkeys(("auto_functionalized", "auto_functionalized_v2", "run_and_save_rng_state", "run_with_rng_state"),
-                         "effects")}
+                         "effects"),
+         **dict.fromkeys(("flex_attention", "invoke_quant", "invoke_quant_packed", "invoke_subgraph", "register_hook"),
+                         "regions")}
 
 
 class HigherOrderNamespace(Namespace):

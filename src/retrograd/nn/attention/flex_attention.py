@@ -17,6 +17,7 @@ __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_ma
 
 Mask = Callable[[Any, Any, Any, Any], Any]
 BLOCK = _DEFAULT_SPARSE_BLOCK_SIZE = 128
+WHOLE = 1 << 30          # the size of a block that holds all queries or keys
 
 
 class AuxRequest(NamedTuple):
@@ -187,6 +188,13 @@ class BlockMask:
         parts = {name: None if getattr(self, name) is None else getattr(self, name).to(device) for name in self.PARTS}
         return BlockMask(self.seq_lengths, **parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
+    def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
+        """The lengths, the blocks, their sizes and the function; nested as in the constructor with `flatten=False`."""
+        parts = (*[getattr(self, name) for name in self.PARTS], None, None, None, None)     # no order of writes in backward
+        if flatten:
+            return (*self.seq_lengths, *parts, *self.BLOCK_SIZE, self.mask_mod)
+        return (self.seq_lengths, *parts, self.BLOCK_SIZE, self.mask_mod)
+
     def to_string(self) -> str:
         """The blocks drawn as text."""
         dense, text = self.to_dense(), ""
@@ -224,6 +232,13 @@ def create_block_mask(mask_mod: Mask, B: int | None, H: int | None, Q_LEN: int, 
     return BlockMask.from_kv_blocks(*parts, (rows, columns), mask_mod, (Q_LEN, KV_LEN))
 
 
+def _create_empty_block_mask(query: Any, key: Any) -> BlockMask:
+    """A mask of one block, in which every query sees every key."""
+    return BlockMask.from_kv_blocks(torch.ones([1, 1, 1], dtype=torch.int32, device=query.device),
+                                    torch.zeros([1, 1, 1, 1], dtype=torch.int32, device=query.device),
+                                    BLOCK_SIZE=WHOLE, seq_lengths=(1, 1))
+
+
 def check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool) -> None:
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
@@ -237,7 +252,8 @@ def check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool) -
     if enable_gqa and heads % shared:
         raise ValueError("Expect number of query heads to be a multiple of kv heads for GQA but got "
                          f"Hq={heads} and Hkv={shared}.")
-    if block_mask is not None and block_mask.shape[-2:] != (query.size(-2), key.size(-2)):
+    whole = block_mask is not None and block_mask.BLOCK_SIZE == (WHOLE, WHOLE)
+    if block_mask is not None and not whole and block_mask.shape[-2:] != (query.size(-2), key.size(-2)):
         raise ValueError(f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={query.size(-2)} and "
                          f"kv_len={key.size(-2)}. Create a block mask for these lengths.")
 
