@@ -223,3 +223,68 @@ def test_dimensions_of_components_are_found_from_dimensions_of_the_jagged_tensor
         inside(4, 4, 1)
     with pytest.raises(IndexError, match="Dimension out of range"):
         inside(4, 4, 1, canonicalize=True)
+
+
+def with_holes(*inner: int) -> Any:
+    values = torch.arange(6.0 * max(1, len(inner) and inner[0])).reshape(6, *inner)
+    return nested.nested_tensor_from_jagged(values, torch.tensor([0, 3, 6]), lengths=torch.tensor([2, 1]))
+
+
+def test_dense_tensors_are_not_padded_parts_beside_parts_with_holes():
+    holes = with_holes(2)
+    assert (holes + torch.ones(2)).is_nested and (holes + torch.ones(1, 1, 2)).is_nested
+    for operands in ((holes, torch.ones(2, 1, 2)), (torch.ones(2, 1, 2), holes)):
+        with pytest.raises(RuntimeError, match=r"cannot call binary pointwise function mul.Tensor with inputs of shapes \(2, "):
+            torch.mul(*operands)
+
+
+@pytest.mark.parametrize("reduce", [
+    lambda x: x.sum((0, 1)), lambda x: x.amax((0, 1)), lambda x: x.mean((0, 1)), lambda x: x.any((0, 1))])
+def test_ragged_dimension_with_holes_is_not_reduced(reduce: Callable[[Any], Any]):
+    with pytest.raises(RuntimeError, match="reducing across the ragged dimension is not supported for non-contiguous"):
+        reduce(with_holes(2))
+
+
+def test_everything_with_holes_is_reduced():
+    assert with_holes(2).sum().item() == sum(range(12))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.chunk(2, -1), lambda x: x.split(1, -1), lambda x: x.split([1, 1], -1), lambda x: x.narrow(-1, 0, 1),
+    lambda x: x[:, :, 1:], lambda x: x.squeeze(-1), lambda x: F.linear(x, torch.ones(3, 2, dtype=x.dtype))])
+def test_pieces_are_taken_of_contiguous_jagged_tensors(function: Callable[[Any], Any]):
+    function(make(2))
+    for x in (with_holes(2), make(2).transpose(1, 2)):
+        with pytest.raises(ValueError, match=r"NestedTensor \w+\(.*\): expected \w+ to be a contiguous jagged layout NestedT"):
+            function(x)
+
+
+def test_select_along_a_dense_dimension_needs_parts_without_holes():
+    with pytest.raises(ValueError, match="not yet supported on dim != 0 for non-contiguous nested tensor with holes"):
+        with_holes(2).select(2, 0)
+
+
+def test_index_put_returns_a_copy_with_the_places_written():
+    x = make(2)
+    made = x.index_put((torch.tensor([1]), torch.tensor([2])), torch.tensor([[5.0, 6.0]], dtype=x.dtype))
+    assert made[1][2].tolist() == [5.0, 6.0] and x[1][2].tolist() != [5.0, 6.0]
+    assert made[0].equal(x[0]) and made[1][:2].equal(x[1][:2])
+
+
+def test_masked_select_keeps_the_chosen_elements_of_every_part():
+    x = make()
+    chosen = x.masked_select(x > 0)
+    assert [part.tolist() for part in chosen.unbind()] == [part[part > 0].tolist() for part in x.unbind()]
+    with pytest.raises(RuntimeError, match="only support 2-D"):
+        make(2).masked_select(make(2) > 0)
+    with pytest.raises(RuntimeError, match="is not compatible with input's shape"):
+        x.masked_select(make() > 0)
+
+
+def test_where_takes_a_jagged_condition_and_dense_operands_of_fewer_dimensions():
+    x = make(2)
+    assert torch.where(x > 0, x, torch.zeros(2, dtype=x.dtype))[0].equal(x[0].clamp(min=0))
+    with pytest.raises(ValueError, match="expected condition to be a jagged layout NestedTensor"):
+        torch.where(torch.tensor(True), x, x)
+    with pytest.raises(ValueError, match="broadcasting nested tensors with dense tensors of equal or higher dim"):
+        torch.where(x > 0, x, torch.zeros(3, 1, 2, dtype=x.dtype))

@@ -15,7 +15,7 @@ from retrograd.nested.formulas import (
     to_padded,
     with_values,
 )
-from retrograd.nested.kernels import shown_shape
+from retrograd.nested.kernels import check_contiguous, shown_shape
 from retrograd.nested.parts import is_jagged
 from retrograd.nested.symbols import SymInt
 from retrograd.ops import late
@@ -66,6 +66,7 @@ def size_text(t: Any) -> str:
 # ---- pieces
 @jagged_form("chunk")
 def chunk(self: Any, chunks: int, dim: int) -> Any:
+    check_contiguous(self, "chunk_default", "self: jt, chunks: any, dim: any?")
     if wrapped(self, dim) == 0:
         return chunk_parts(self, chunks)
     d = inner_dim("chunk", self, dim)
@@ -91,18 +92,24 @@ def new_lengths(ragged: Any) -> Any:
 
 @jagged_form("split.Tensor", "split_with_sizes", "split.sizes")
 def split(self: Any, sizes: Any, dim: int) -> Any:
+    if isinstance(sizes, int):
+        check_contiguous(self, "split_tensor", "self: jt, split_size: any, dim: any?")
+    else:
+        check_contiguous(self, "split_with_sizes_default", "self: jt, split_sizes: any, dim: any?")
     d = inner_dim("split" if isinstance(sizes, int) else "split_with_sizes", self, dim)
     return tuple([ragged_as(piece, self) for piece in values_of(self).split(sizes, d)])
 
 
 @jagged_form("slice.Tensor")
 def take_slice(self: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    check_contiguous(self, "slice_tensor", "self: jt, dim: any?, start: any?, end: any?, step: any?")
     d = inner_dim("slice", self, dim)
     return ragged_as(values_of(self)[(*(slice(None),) * d, slice(start, end, step))], self)
 
 
 @jagged_form("narrow")
 def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
+    check_contiguous(self, "narrow", "self: jt, dim: any, start: any, length: any")
     d = inner_dim("narrow", self, dim)
     return ragged_as(values_of(self).narrow(d, start, length), self)
 
@@ -176,6 +183,26 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     return self
 
 
+@jagged_form("index_put")
+def index_put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    made = self.clone()
+    return index_put_(made, indices, values, accumulate)
+
+
+@jagged_form("masked_select")
+def masked_select(self: Any, mask: Any) -> Any:
+    """The chosen elements of every part."""
+    check_contiguous(self, "masked_select_default", "self: jt, mask: any")
+    if self.array.ndim > 2:
+        raise RuntimeError("masked_select only support 2-D selections currently")
+    if not is_jagged(mask) or shown_shape(self) != shown_shape(mask):
+        raise RuntimeError(f"Mask with shape {mask.shape} is not compatible with input's shape {self.shape}")
+    chosen = values_of(mask)
+    ends = late.cat([chosen.new_zeros(1, dtype=self._extra.sparse.ragged.offsets.dtype), chosen.cumsum(0)])
+    offsets = ends[self._extra.sparse.ragged.offsets]
+    return call(from_jagged, [values_of(self).masked_select(chosen), offsets, None, 0, None, None])
+
+
 @jagged_form("view_as", "reshape_as", "expand_as")
 def view_as(self: Any, other: Any) -> Any:
     if not is_jagged(self):
@@ -195,6 +222,7 @@ def expand(self: Any, size: Any, implicit: bool) -> Any:
 # ---- products
 @jagged_kernel("linear")
 def linear(input: Any, weight: Any, bias: Any) -> Any:
+    check_contiguous(input, "linear_default", "input: jt, weight: t, bias: t?", "input")
     values = late.linear(values_of(input), weight, bias)
     return ragged_as(values, input)
 

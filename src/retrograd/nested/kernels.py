@@ -19,6 +19,7 @@ from retrograd.nested.parts import (
     pack,
     pack_like,
     same_sizes,
+    symbol_of,
     wrap_jagged,
     wrap_parts,
 )
@@ -115,6 +116,22 @@ def whole_of(value: Any, source: Any) -> Any:
     return new_tensor(made)
 
 
+@nested_kernel("where.self")
+def where(op: OpDef, condition: Any, self: Any, other: Any) -> Any:
+    args = [condition, self, other]
+    jagged = [t for t in args if is_jagged(t)]
+    if not jagged:
+        return each_part(op, args)
+    if tls.task is None:                  # formulas may give dense tensors
+        if any([isinstance(t, Tensor) and not is_nested(t) and t.array.ndim >= jagged[0].array.ndim for t in args]):
+            raise ValueError("broadcast_tensors(): broadcasting nested tensors with dense tensors of equal or higher dim is "
+                             "not currently supported")
+        if not is_jagged(condition):
+            raise ValueError("NestedTensor where_self(condition: jt_all, self: any, other: any): expected condition to be a "
+                             "jagged layout NestedTensor")
+    return at_once(op, args)
+
+
 def join(results: list[Any], source: Any) -> Any:
     """One nested tensor of the results for each part of `source`."""
     dtype = results[0].array.dtype if results else source.array.dtype
@@ -157,6 +174,27 @@ def check_jagged(op: OpDef, nested: list[Any], tensors: list[Any]) -> None:
             first, second = [f"torch.Size({list(shown_shape(x))})" for x in ((nested[0], t) if tensors[0] is not t else
                                                                              (t, nested[0]))]
             raise RuntimeError(f"{what}{first} and {second}")
+        check_holes(what, nested[0], t, t is tensors[0])
+
+
+def check_holes(what: str, jagged: Any, dense: Any, dense_first: bool) -> None:
+    """Beside parts with holes between them a dense tensor is padded parts of their own, which are not ragged alike."""
+    ragged, rank = jagged._extra.sparse.ragged, dense.array.ndim
+    leading = next((d for d, n in enumerate(dense.array.shape) if n != 1), rank)
+    if ragged.lengths is None or rank - leading + 2 <= jagged.array.ndim or tls.task is not None:
+        return
+    at, shapes = jagged._extra.sparse.axis + 1, [shown_shape(jagged)]
+    shapes.append((*dense.array.shape[:at], symbol_of(ragged.offsets), *dense.array.shape[at + 1:]))
+    first, second = reversed(shapes) if dense_first else shapes
+    raise RuntimeError(f"{what}{first} and {second}. The parts of the jagged tensor have holes between them.")
+
+
+def check_contiguous(t: Any, function: str, parameters: str, name: str = "self") -> None:
+    """Refuse a jagged tensor with holes between its parts, or whose ragged dimension is not the second one."""
+    data = t._extra.sparse
+    if data.ragged.lengths is not None or data.axis:
+        raise ValueError(f"NestedTensor {function}({parameters}): expected {name} to be a contiguous jagged layout "
+                         "NestedTensor")
 
 
 def shown_shape(t: Any) -> tuple[Any, ...]:
@@ -328,6 +366,8 @@ def select(op: OpDef, self: Any, dim: int, index: int) -> Any:
         return new_tensor(arrays[index])
     d = part_dim(self, dim, "")
     data = self._extra.sparse
+    if data.ragged is not None and data.ragged.lengths is not None and d != data.axis:
+        raise ValueError("select(): not yet supported on dim != 0 for non-contiguous nested tensor with holes")
     if data.ragged is not None and d == data.axis:
         raise RuntimeError("select(): not supported for NestedTensor on ragged dim")
     if data.ragged is not None and not -data.whole.shape[d] <= index < data.whole.shape[d]:
@@ -354,6 +394,8 @@ def unsqueeze(op: OpDef, self: Any, dim: int) -> Any:
 
 @nested_kernel("squeeze.dim")
 def squeeze(op: OpDef, self: Any, dim: int) -> Any:
+    if is_jagged(self):
+        check_contiguous(self, "squeeze_dim", "self: jt, dim: any")
     d = part_dim(self, dim, "squeeze(): not supported for NestedTensor on dim=0" if is_jagged(self) else
                  "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
                             "this feature, please open an issue on github describing your use case.")

@@ -18,7 +18,7 @@ def reduce(name: str, self: Any, dims: Any, keepdim: bool, padding: float, dense
     given = range(rank) if dims is None or not len(dims) else sorted([wrapped(self, d) for d in dims])
     ragged, batch = axis + 1 in given, 0 in given
     others = [d - 1 for d in given if d not in (0, axis + 1)]
-    check(name, self, batch, ragged, others)
+    check(name, self, batch, ragged, others, dims is None or not len(dims))
     if batch:
         made = dense(values_of(self), None if len(given) == rank and not keepdim else sorted([axis, *others]))
         return made.unsqueeze(0) if keepdim else made
@@ -31,7 +31,7 @@ def reduce(name: str, self: Any, dims: Any, keepdim: bool, padding: float, dense
     return ragged_as(made, self, place)
 
 
-def check(name: str, self: Any, batch: bool, ragged: bool, others: list[int]) -> None:
+def check(name: str, self: Any, batch: bool, ragged: bool, others: list[int], everything: bool = False) -> None:
     """Raise PyTorch's errors about dimensions that cannot be reduced together."""
     if batch and not ragged:
         raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for "
@@ -40,7 +40,7 @@ def check(name: str, self: Any, batch: bool, ragged: bool, others: list[int]) ->
         if name == "mean":
             raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
         raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
-    if ragged and not batch and self._extra.sparse.ragged.lengths is not None:
+    if ragged and not everything and self._extra.sparse.ragged.lengths is not None:
         raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors "
                            "with holes")
 

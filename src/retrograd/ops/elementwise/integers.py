@@ -63,6 +63,6 @@ defop(
     out="same: torch.frexp() expects mantissa to have dtype {c_value} but got {c_out} // "
         "same: torch.frexp() expects exponent to have int dtype but got {c_out}",
     kernel=frexp_kernel, vjp=dict(self=frexp_gradient), jvp=lambda self_t, exponent: (frexp_gradient(self_t, exponent), None),
-    batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])), traits=("out_first",),
+    batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])), traits=("out_first",), nested="parts",
     check=refuse("torch.frexp() only supports floating-point dtypes", "biuc"),
 )
