@@ -1,6 +1,7 @@
 """Of several things wrong with a call with out=, PyTorch's is said first."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -79,3 +80,40 @@ def test_ops_take_numbers_for_numbers() -> None:
     with pytest.raises(RuntimeError, match="Expected a value of type 'number' for argument 'other' but instead found"):
         torch.ops.aten.add.Scalar(plain, torch.tensor(1.0))
     assert torch.ops.aten.add.Scalar(plain, 1.0).sum() == 8
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda t: torch.index_select(t, 5, torch.tensor([0]), out=t), "Dimension out of range"),
+    (lambda t: torch.kthvalue(t, 1, 0, out=(t, torch.empty(0, dtype=torch.long))), "non-zero size"),
+])
+def test_dimensions_are_checked_before_shared_memory(call: Any, words: str) -> None:
+    with pytest.raises(IndexError, match=words):
+        call(torch.zeros(0))
+
+
+def test_an_out_tensor_that_grows_into_an_operand_is_refused() -> None:
+    t = torch.arange(24.0).reshape(2, 3, 4)
+    with pytest.raises(RuntimeError, match="single memory location"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.cat([t, t], 1, out=t[..., 1:])
+
+
+def test_where_checks_the_promoted_dtype_before_shapes() -> None:
+    condition, a, b = torch.ones(2, 3) > 0, torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="Expected out type to be Double but got Long"):
+        torch.where(condition, a, b, out=torch.empty(0, dtype=torch.long))
+
+
+def test_median_checks_its_indices_first() -> None:
+    with pytest.raises(RuntimeError, match="argument #1 'indices' to have scalar type Long; but got CPUBFloat16Type"):
+        torch.median(torch.ones(2, 2), 0, out=(torch.empty(0, dtype=torch.int8), torch.empty(0, dtype=torch.bfloat16)))
+
+
+def test_factories_write_to_tensors_with_history() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    torch.full((2,), -1.0, out=y[:2])
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 2.0]
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.full((3,), 1.0, out=x)

@@ -21,8 +21,17 @@ Keywords = Mapping[str, Any]
 # Operators with an old overload, add(self, alpha, other), that PyTorch still tries but never prints.
 WITH_DEPRECATED_OVERLOADS: Final = frozenset({
     "add", "add_", "addbmm", "addbmm_", "addcdiv", "addcdiv_", "addcmul", "addcmul_", "addmm", "addmm_", "addmv",
-    "addmv_", "addr", "addr_", "baddbmm", "baddbmm_", "sub", "sub_",
+    "addmv_", "addr", "addr_", "baddbmm", "baddbmm_", "copy_", "sub", "sub_",
 })  # fmt: skip
+
+# Operators whose overload for a number PyTorch prints; that of the others (mul, div) is not public.
+WITH_NUMBER_OVERLOADS: Final = frozenset({
+    "divide", "divide_", "floor_divide", "floor_divide_", "multiply", "multiply_", "subtract", "subtract_", "true_divide",
+    "true_divide_",
+})  # fmt: skip
+
+# Parameters that PyTorch's methods call otherwise than its schemas do.
+PUBLIC_NAMES: Final[Mapping[str, Mapping[str, str]]] = {"copy_": {"src": "other"}}
 
 _TYPE_WORDS: Final[Mapping[str, str]] = {
     "Scalar": "Number",
@@ -123,10 +132,11 @@ class _Signature:
 
 def _visible_params(schema: Schema, is_method: bool) -> list[tuple[str, Param]]:
     visible: list[tuple[str, Param]] = []
+    names = PUBLIC_NAMES.get(schema.name, {}) if is_method else {}
     for param in schema.params:
         is_self = param.name == "self" and param.type == "Tensor" and not param.is_list
         if not (is_self and is_method):
-            visible.append(("input" if is_self else param.name, param))
+            visible.append(("input" if is_self else names.get(param.name, param.name), param))
     return visible
 
 
@@ -149,7 +159,20 @@ def _signatures(overloads: Sequence[Schema], is_method: bool) -> list[_Signature
             signatures.append(signature)
         elif outs:
             signatures[shapes[shape]] = signature
+    if overloads[0].name in WITH_NUMBER_OVERLOADS:
+        signatures += [_with_number(s) for s in signatures if not any(p.type == "Scalar" for n, p in s.params if n == "other")]
     return signatures
+
+
+def _with_number(signature: _Signature) -> _Signature:
+    """The overload that takes a number for `other`: it has no `out`, and `alpha` may be given by position."""
+    params = []
+    for name, p in signature.params:
+        kind = "Scalar" if name == "other" else p.type
+        by_keyword = p.kwarg_only and name != "alpha"
+        if name != "out":
+            params.append((name, Param(name, kind, is_list=p.is_list, default=p.default, kwarg_only=by_keyword)))
+    return _Signature(params, False)
 
 
 def _explain_failure(

@@ -135,6 +135,8 @@ def give_tangent(t: Tensor, tangent: Tensor, written: bool = False) -> None:
                 part = retrace(steps, whole)
                 part.copy_(tangent)
                 tangent = part
+    if (tangent._flags ^ t._flags) & (FLAG_CONJ | FLAG_NEG) and (tangent._flags ^ t._flags) & FLAG_WRAPPER:
+        tangent = tangent.resolve_conj().resolve_neg()
     if not same_layout(tangent, t):
         made = zeros_in_layout(tangent, t)
         made.copy_(tangent)

@@ -4,7 +4,8 @@ NOTE [Parsing an index]
 Ints, slices, None and Ellipsis become steps: select, slice and unsqueeze, applied in order, each naming a dimension of
 the tensor as the steps before it left it. Index tensors (and lists, ranges and arrays, which are turned into index
 tensors) are collected per dimension, for ``aten::index`` to apply after all the steps. A mask of n
-dimensions covers n of them but is one entry of the list. Bools are masks of no dimension: they add one of size 1 or 0.
+dimensions covers n of them but is one entry of the list. Bools are masks of no dimension: they add one of size 1 or 0,
+and stay bools in the list.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class _Parser:
     def add_bool(self, value: bool) -> None:
         """Add a dimension of size 1 (True) or 0 (False)."""
         self.add_unsqueeze()
-        self.tensors[self.dim] = as_index_tensor(np.zeros(1 if value else 0, dtype=np.int64))
+        self.tensors[self.dim] = value          # made a tensor after the steps
         self.dim += 1
 
     def add_tensor(self, tensor: Any) -> None:
@@ -155,7 +156,7 @@ class _Parser:
         while dim <= last:
             tensor = self.tensors.get(dim)
             entries.append(tensor)
-            if tensor is not None and tensor.dtype.name in _MASK_DTYPES:
+            if tensor is not None and type(tensor) is not bool and tensor.dtype.name in _MASK_DTYPES:
                 dim += len(tensor.shape)
                 if dim > len(self.shape):
                     # A mask inside a list was counted as one dimension, before its rank was known.

@@ -25,4 +25,6 @@ cdef bint is_bare(Tensor t, bint records) except -1
 @cython.locals(t=Tensor, g=Tensor, made=list, seen=set, left=list, right=list, count=Py_ssize_t)
 cpdef gradient_lists(params, Py_ssize_t elements)
 @cython.locals(t=Tensor)
+cpdef bint has_lazy_bits(list tensors) except -1
+@cython.locals(t=Tensor)
 cpdef bint has_subclass(args) except -1

@@ -14,7 +14,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.kernels import FLOAT32, FLOAT64
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled, slow_path, switches
-from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, new_tensor
+from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SUBCLASS, Tensor, bump, new_tensor
 
 
 class Each:
@@ -57,6 +57,8 @@ class Each:
             return None
         first = args[0]
         if type(first) is not list or not first or self.bare and (switches.any_mode == 0 or grad_enabled()):
+            return None
+        if self.writes and has_lazy_bits(first):
             return None
         count = len(first)
         columns = [first]
@@ -139,6 +141,14 @@ def map_each(op: OpDef, columns: Sequence[Any], tail: tuple[Any, ...]) -> list[A
                 continue
         results.append(call(op, [*[column[i] for column in columns], *tail]))
     return results
+
+
+def has_lazy_bits(tensors: list[Any]) -> bool:
+    """Whether one of the tensors is conjugated or negated lazily."""
+    for t in tensors:
+        if isinstance(t, Tensor) and t._flags & (FLAG_CONJ | FLAG_NEG):
+            return True
+    return False
 
 
 def is_bare(t: Tensor, records: bool) -> bool:

@@ -41,7 +41,8 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          takes complex32 arrays); "out_apart" (the out= form refuses to write to memory that it reads),
          "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
          of out= is checked before everything else, with "out_after_dim" after `dim`), "out_dtype" (it computes in the
-         dtype of out=).
+         dtype of out=), "out_last_first" (the dtypes of out= tensors are checked from the last to the first), "out_joint" (the
+         dtype of out= is checked first: that of the operands after the first one, promoted).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
 

@@ -9,12 +9,13 @@ without a derivative ("out_untracked"); their results are recorded as copies.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from retrograd.core import dispatch, dtypes, views
+from retrograd.core import dispatch, dtypes, storage, views
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import dim_error
 from retrograd.core.kernels import FLOAT32, check_apart, check_overlap, check_shapes, check_writable, promoted_dtype
@@ -51,8 +52,10 @@ def write_out(op: OpDef, args: Sequence[Any]) -> Any:
         if '" not implemented for' in str(error):
             check_before_dtypes(op, inputs, outs)
         raise
-    if function.traits:
+    if function.traits and outs[0].array.size:          # views of operands, which no tensor is itself
         check_out_memory(function, inputs, outs)
+    if function.traits:
+        check_resized(function, inputs, outs, result)
     return assign_out(op, outs, result)
 
 
@@ -86,6 +89,14 @@ def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> Non
     """Check the dtypes of out= tensors before everything else: results have the dtype of the first operand."""
     if op.check is not None:
         op.check(*inputs)
+    if "out_joint" in op.traits:
+        pair = inputs[1:]
+        joint = dtypes.result_type_of([t.dtype for t in pair if t.array.ndim], [t.dtype for t in pair if not t.array.ndim], [])
+        return hooks.check_out_dtype(rule_of(op, 0), joint, outs[0].dtype, "out")
+    if op.has_lists:
+        for i, t in enumerate(inputs[0]):
+            if not t.array.ndim:
+                raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     if "out_after_dim" in op.traits:
         # as everywhere in cat, empty vectors have no rank of their own
         first = next((t for t in inputs[0] if t.array.shape != (0,)), inputs[0][0]) if op.has_lists else inputs[0]
@@ -100,8 +111,12 @@ def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> Non
     for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
         kind = op.out.partition(": ")[0]
         value = {"indices": dtypes.int64, "exponent": dtypes.int32}.get(returned.name or "", first)
-        if kind == "bool" or kind == "float" and value.category < 2:
+        if kind == "bool" or kind in ("float", "inexact") and value.category < 2:
             value = dtypes.bool_ if kind == "bool" else dtypes.float32
+        if kind == "complex":
+            if value.is_complex:              # the dimensions come first
+                return
+            value = dtypes.complex64
         hooks.check_out_dtype(rule_of(op, i), value, out.dtype, returned.name or "out")
 
 
@@ -133,7 +148,7 @@ class Parts(TorchDispatchMode):
             remove_mode(self)
 
     def _process(self, op: OpDef, args: Sequence[Any]) -> Any:
-        self.reached = self.reached or not op.is_view
+        self.reached = self.reached or not op.is_view and op.name not in ("_to_copy", "clone")
         return dispatch.compute(op, args)
 
 
@@ -149,7 +164,11 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
                   for a, p in zip(inputs, function.schema.params, strict=True)]
     if function.check is not None and function.promote is not None:
         function.check(*inputs)
-    check_out_memory(function, inputs, outs)
+    try:
+        check_out_memory(function, inputs, outs)
+    except RuntimeError:
+        check_dims(function, inputs)
+        raise
     # an output that is also an input is written in place, with the errors of an in-place op
     rule = "cast" if function.out == "found" and any([t is out for t in inputs]) else None
     if ("out_dtype" in function.traits or function.out.startswith("inexact")) and dtype_argument(function, args) is not None:
@@ -168,12 +187,39 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
         for operands in inputs:
             if isinstance(operands, (list, tuple)) and (out.array.shape != (0,) or result.array.size):
                 check_apart(out.array, operands)
-    if "out_apart" in function.traits and "guarded" in function.traits and out.array.shape != result.array.shape:
-        hooks.resize_out(out, result)              # it may now cover what it did not before
-        check_out_memory(function, inputs, outs)
-    if function.promote is not None and isinstance(result, Tensor):
+    check_resized(function, inputs, outs, result)
+    if iterates(function) and isinstance(result, Tensor):
         check_out_shape(out, inputs, result.array.shape)
     return assign_out(op, outs, result, rule)
+
+
+def check_dims(op: OpDef, inputs: Sequence[Any]) -> None:
+    """Raise the op's own error about dimensions, which comes before those about memory."""
+    try:
+        dispatch.compute(op, inputs)
+    except IndexError as error:
+        if WRONG_DIM.search(str(error)):
+            raise error from None
+    except Exception:
+        pass
+
+
+WRONG_DIM = re.compile("Dimension out of range|Dimension specified as|Expected reduction dim|to a 0-dim tensor")
+
+
+def check_resized(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor], result: Any) -> None:
+    """Resize out= tensors that lie in the memory of operands: they may now cover elements that they did not before."""
+    if not op.has_lists and ("guarded" not in op.traits or "out_joint" in op.traits):
+        return
+    moved = False
+    for out, value in zip(outs, result if op.multiple else (result,), strict=True):
+        if value.dtype is out.dtype and out.array.shape != value.array.shape and any([
+                t is not out and storage.owner_of(t.array) is storage.owner_of(out.array)
+                for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]):
+            hooks.resize_out(out, value)
+            moved = True
+    if moved:
+        check_out_memory(op, inputs, outs)
 
 
 def dtype_argument(op: OpDef, inputs: Sequence[Any]) -> dtypes.dtype | None:
@@ -237,6 +283,11 @@ def check_out_memory(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -
             check_overlap(out.array, inputs)
 
 
+def iterates(op: OpDef) -> bool:
+    """Whether the op runs over its out= tensor together with its operands."""
+    return op.promote is not None or "out_joint" in op.traits
+
+
 def check_out_shape(out: Tensor, inputs: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuse to resize an out= tensor that is also an input."""
     if out.array.shape != shape and any([t is out for t in inputs]):
@@ -245,6 +296,9 @@ def check_out_shape(out: Tensor, inputs: Sequence[Any], shape: tuple[int, ...]) 
 
 def assign_out(op: OpDef, outs: Sequence[Tensor], result: Any, rule: str | None = None) -> Any:
     """Write the results of an op to its out= tensors."""
+    if "out_last_first" in op.traits:
+        for i, (out, value) in reversed(list(enumerate(zip(outs, result, strict=True)))):
+            hooks.check_out_dtype(rule_of(op.functional, i), value.dtype, out.dtype, op.schema.params[op.out_arg + i].name)
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)
     return given(op, outs)

@@ -21,6 +21,8 @@ def _batch_mv(bmat: Any, bvec: Any) -> Any:
 def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
     """The squared lengths of L^-1 x; all vectors that share a factor are solved for at once."""
     outer = max(bx.dim() - 1 - (bL.dim() - 2), 0)
+    if not bL.shape[-1]:
+        bL.reshape((-1, 0, 0))                # vectors without elements are an error
     columns = bx.reshape((-1,) + tuple(bx.shape[outer:])).movedim(0, -1)
     lengths = torch.linalg.solve_triangular(bL, columns, upper=False).pow(2).sum(-2)
     return lengths.movedim(-1, 0).reshape(tuple(bx.shape[:outer]) + tuple(lengths.shape[:-1]))

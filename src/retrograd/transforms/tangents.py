@@ -218,6 +218,11 @@ def flat(values: Any) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
+def has_examples(t: Any) -> bool:
+    """Whether a tensor is batched by vmap."""
+    return bool(t._flags & FLAG_WRAPPER) and getattr(t._extra.batch, "dim", None) is not None
+
+
 def in_layout(tangent: Any, value: Any) -> Any:
     """The tangent with the shape and strides of its value, so that every view of one is possible on the other."""
     shape = value.array.shape
@@ -225,7 +230,7 @@ def in_layout(tangent: Any, value: Any) -> Any:
         tangent = tangent.expand(shape)
     strides = strides_of(value.array)
     lazy = tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG)
-    if lazy and (tangent._flags | value._flags) & FLAG_WRAPPER:
+    if lazy and (tangent._flags | value._flags) & FLAG_WRAPPER and not (has_examples(tangent) and has_examples(value)):
         tangent = tangent.resolve_conj().resolve_neg()
         lazy = 0
     if lazy or strides_of(tangent.array) != strides:

@@ -53,11 +53,11 @@ def warn_sizes(input: Any, target: Any) -> None:
                       stacklevel=4)
 
 
-def weighted(loss: Any, weight: Any, input: Any, reduction: str) -> Any:
+def weighted(loss: Callable[[], Any], weight: Any, input: Any, reduction: str) -> Any:
     """The mean is by the weights' sum."""
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
-    products = loss * weight
+    products = loss() * weight
     if reduction == "none":
         return products
     if reduction == "sum":
@@ -80,7 +80,7 @@ def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
     input_, target_ = torch.broadcast_tensors(input, target)
     code = chosen(size_average, reduce, reduction)
     if weight is not None:
-        return weighted(torch.pow(input_ - target_, 2), weight, input, reduction)
+        return weighted(lambda: torch.pow(input_ - target_, 2), weight, input, reduction)
     return ops.aten.mse_loss(input_, target_, code)
 
 
@@ -97,7 +97,7 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
     input_, target_ = torch.broadcast_tensors(input, target)
     code = chosen(size_average, reduce, reduction)
     if weight is not None:
-        return weighted(torch.abs(input_ - target_), weight, input, reduction)
+        return weighted(lambda: torch.abs(input_ - target_), weight, input, reduction)
     return ops.aten.l1_loss(input_, target_, code)
 
 
@@ -127,6 +127,8 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     warn_sizes(input, target)
     input_, target_ = torch.broadcast_tensors(input, target)
     if weight is None:
+        if torch.can_cast(target_.dtype, input_.dtype):                # the loss is computed in the dtype of the input
+            target_ = target_.to(input_.dtype)
         return ops.aten.huber_loss(input_, target_, get_enum(reduction), delta)
     return weighted(ops.aten.huber_loss(input_, target_, 0, delta), weight, input, reduction)
 

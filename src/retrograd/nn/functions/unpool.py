@@ -15,6 +15,8 @@ def each(value: Any, rank: int) -> tuple[int, ...]:
 def unpooled_size(input: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> list[int]:
     """The size of what was pooled, which must be near the one that fits best."""
     rank = len(kernel)
+    if input.dim() < rank:
+        raise IndexError("tuple index out of range")
     best = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-rank:], stride, kernel, padding, strict=True)]
     if output_size is None:
         return best

@@ -151,9 +151,10 @@ SEQUENCES = ("arange", "linspace", "logspace", "range")
 
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     """The out= form: run the op in the dtype of `out`, and copy the result there."""
-    if grad_enabled() and wants_grad(out):
-        if op.name == "empty":
-            raise RuntimeError("cannot resize variables that require grad")
+    recorded = grad_enabled() and wants_grad(out)
+    if recorded and op.name == "empty":
+        raise RuntimeError("cannot resize variables that require grad")
+    if recorded and out.is_leaf:
         raise RuntimeError(f"aten::{op.name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:
@@ -170,6 +171,9 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     made = call(op, args)
     if op.name in SEQUENCES and out.array.size == made.array.size:       # keep the shape of `out`
         made = late.view(made, out.array.shape)
+    if recorded:
+        hooks.record_out(out, made, "cast", "out")
+        return out
     if out.array.shape != made.array.shape:
         if op.name == "arange" and out.array.size not in (0, made.array.size):
             warnings.warn(f"The number of elements in the out tensor of shape {list(out.array.shape)} is {out.array.size} "
@@ -767,6 +771,8 @@ range_step = defop(
 
 def range_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
     dtype = dtype or default()
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (step > 0 and end < start) or (step < 0 and end > start):

@@ -324,6 +324,8 @@ bernoulli_p = defop(
 
 
 def multinomial_kernel(xp: Any, self: Any, num_samples: int, replacement: bool, generator_: Any) -> Any:
+    if self.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
     if self.dtype.kind not in "fV":
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
                            f"{dtypes.BY_NUMPY[self.dtype].legacy}")

@@ -67,7 +67,8 @@ take = defop(
     out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
         "out.dtype = {out}",
     kernel=take_kernel, lower="@take",
-    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart", "chalf"), pattern="moves",
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart", "out_first", "chalf"),
+    pattern="moves",
 )
 
 
@@ -112,11 +113,13 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     if indices.dtype.name != "int64":
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     dim = wrap_dim(dim, self.ndim)
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dim % 1} but tensor has no dimensions")
     shape = list(self.shape)
-    shape[dim:dim + 1] = [indices.shape[dim]] if self.ndim else []
+    shape[dim] = indices.shape[dim]
     index_shape = common_shape(tuple(shape), tuple(indices.shape))
     shape = list(indices.shape)
-    shape[dim:dim + 1] = [self.shape[dim]] if self.ndim else []
+    shape[dim] = self.shape[dim]
     self_shape = common_shape(tuple(shape), tuple(self.shape))
     if index_shape != indices.array.shape or not is_ordinary(indices):
         indices = indices.broadcast_to(index_shape)

@@ -10,7 +10,7 @@ from retrograd.core import indexing, lean, storage
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
 from retrograd.core.dispatch import call, is_ordinary, make_view
-from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
+from retrograd.core.dtypes import BY_NUMPY, bool_, int64, uint8
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
@@ -268,6 +268,8 @@ unsafe_index = defop(
 # ---- index_put
 def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     """Write or add `values` at the indices; all checks come before the first write."""
+    if len(indices) > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
     if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
         return self
     place = Place(self.shape, indices) if any([i is not None for i in indices]) else None
@@ -300,6 +302,8 @@ def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
     if len(given) != 1 or given[0].dtype.kind not in "bu":
         return False
     start = next(k for k, i in enumerate(indices) if i is not None)
+    if start + given[0].ndim > self.ndim:
+        raise indexing.dim_error(self.ndim, self.ndim)
     check_mask(self.shape, given[0], start)
     if given[0].dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
@@ -588,7 +592,20 @@ def sliced(self: Any, index: Any) -> tuple[Any, Any]:
         if result is not None:
             return result, None
     steps, tensors = parse_index(self.array.shape, index)
-    return follow(self, steps), tensors
+    result = follow(self, steps)
+    if tensors is not None:
+        for k, entry in enumerate(tensors):
+            if type(entry) is bool:
+                tensors[k] = positions_of(result, entry)
+    return result, tensors
+
+
+def positions_of(self: Any, value: bool) -> Any:
+    """The positions that a bool picks of a dimension of size 1."""
+    if self._flags & FLAG_SPARSE or switches.any_mode and tls.dispatch_modes:        # made by ops that can be seen
+        made = late.empty((int(value),), dtype=int64, layout=self.layout)
+        return late.fill_(made, 0) if value else made
+    return new_tensor(np.zeros(int(value), np.int64))
 
 
 def getitem(self: Any, index: Any) -> Any:

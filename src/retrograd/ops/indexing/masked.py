@@ -107,7 +107,7 @@ where = defop(
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
     elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
-    lower="self if condition else other", traits=("guarded", "chalf"), pattern="moves",
+    lower="self if condition else other", traits=("guarded", "out_first", "out_joint", "chalf"), pattern="moves",
 )
 
 
@@ -355,6 +355,8 @@ def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale
         raise RuntimeError("'weight' must be 2-D")
     check_types("embedding", 1, "indices", indices.dtype, "Long, Int")
     if not lean.within(indices, 0, weight.shape[0]):
+        if not weight.shape[0]:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
         raise IndexError("index out of range in self")
     return take_rows(weight, indices)
 

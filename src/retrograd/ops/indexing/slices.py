@@ -89,7 +89,8 @@ index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
-    vjp=dict(self=index_select_backward), jvp="linear", batch=batched_index_select, traits=("out_apart", "chalf"),
+    vjp=dict(self=index_select_backward), jvp="linear", batch=batched_index_select,
+    traits=("out_apart", "out_first", "out_after_dim", "chalf"),
     pattern="moves", masked="passthrough",
 )
 

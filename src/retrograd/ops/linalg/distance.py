@@ -335,7 +335,7 @@ def others(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple([d for d in range(ndim) if d != axis])
 
 
-def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def check_renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> None:
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")
     if not p > 0:
@@ -344,8 +344,11 @@ def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError("renorm: maxnorm must be real-valued")
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if self.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    if self.array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.array.ndim} dimensions")
+
+
+def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     axes = others(dim, self.ndim)
     norm = lean.natively(vector_norm, self, p, axes, True, None)
     if norm is None:
@@ -374,6 +377,6 @@ def renorm_tangent(self_p: Any, self_t: Any, p: Any, dim: int, maxnorm: Any) -> 
 
 renorm = defop(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
-    kernel=renorm_kernel, vjp=dict(self=renorm_gradient), jvp=renorm_tangent, batch=families.loop, widen=True, inplace=True,
-    lower="@native.renorm", traits=("out_first",),
+    kernel=renorm_kernel, check=check_renorm, vjp=dict(self=renorm_gradient), jvp=renorm_tangent, batch=families.loop,
+    widen=True, inplace=True, lower="@native.renorm", traits=("out_first",),
 )

@@ -226,6 +226,8 @@ def pair(left: Any, right: Any, sums: Any) -> Any:
         else:
             only_right.append(d)
             sizes["right"] *= n
+    if only_left and only_right and max(only_right) < min(only_left):      # a result in memory order needs no transposition
+        return pair(right, left, sums)
     shape = ([left.array.shape[d] for d in both] + [left.array.shape[d] for d in only_left] + [1] * len(sums)
              + [right.array.shape[d] for d in only_right])
     back = [0] * len(shape)

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.lists import Each, has_subclass, map_each, write_each
+from retrograd.core.lists import Each, has_lazy_bits, has_subclass, map_each, write_each
 from retrograd.core.modes import is_shown
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
@@ -55,6 +55,21 @@ def check_scalars(first: Any, scalars: Any) -> None:
         raise RuntimeError("Tensor list must have at least one tensor.")
     if len(scalars) != len(first):
         raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+
+
+def check_lazy_bits(name: str, tensors: Any) -> None:
+    """Refuse to write to lists with conjugated or negated tensors."""
+    if has_lazy_bits(list(tensors)):
+        kind = "conjugate" if any([t.is_conj() for t in tensors]) else "negation"
+        raise RuntimeError(f" fallback doesn't currently support mutable TensorLists with {kind} inputs. Please materialize "
+                           f"all the {kind} input tensor(s) in the mutable TensorList inputs before calling {name}")
+
+
+def check_bools(op: Any, tensors: Any, numbers: Any) -> None:
+    """Ask the op's check about bools among the numbers, which it is not asked for floating-point tensors."""
+    for number in numbers:
+        if type(number) is bool and op.checks_dtypes:
+            op.check(tensors[0], number, 1)
 
 
 def number_of(other: Any) -> Any:
@@ -113,6 +128,7 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
     the last argument, a tensor of numbers, into a list. `node` is the name of the nodes, by default that of the single
     op."""
     def kernel(self: Any, *rest: Any) -> Any:
+        check_lazy_bits(f"aten::{name}_", self)
         recorded = [t for t in self if wants_grad(t)] if tls.grad_enabled else []
         for t in recorded:                    # check all tensors before the first write
             check_inplace(t, True)
@@ -126,6 +142,8 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
         op = row(packet, form or "default")
         if recorded and node:
             op = item(op, node, vjp=vjp)
+        for argument in rest:
+            check_bools(op, self, argument if isinstance(argument, (list, tuple)) else [argument])
         columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
         tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
         write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
@@ -204,6 +222,7 @@ in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", "copy_"
 def with_scalar(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
     def compute(self: Any, scalar: Any) -> Any:
         check_lists(self)
+        check_bools(row(name, overload), self, [scalar])
         return map_each(item(row(name, overload), node), [self, [scalar] * len(self)], tail)
     return one_by_one(compute, lambda: item(row(name, overload), node), 2, tail)
 
@@ -211,6 +230,7 @@ def with_scalar(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> A
 def with_scalars(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
     def compute(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
+        check_bools(row(name, overload), self, scalars)
         return map_each(item(row(name, overload), node), [self, scalars], tail)
     return one_by_one(compute, lambda: item(row(name, overload), node), 2, tail)
 

@@ -7,7 +7,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
 from retrograd.ops import late
-from retrograd.ops.loss.kernels import MEAN, NONE, SUM, nll_loss2d_forward, nll_loss_forward, reduced
+from retrograd.ops.loss.kernels import MEAN, NONE, SUM, check_nll, nll_loss2d_forward, nll_loss_forward, reduced
 from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
 from retrograd.ops.shared.families import anywhere, wrap_dim
 
@@ -42,6 +42,7 @@ def nll_loss_nd_tensors(self: Any, target: Any, weight: Any, reduction: int, ign
         found = targets[0] if targets else 0
         raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({found}).")
     if rank == 1 and len(targets) == 1 and targets[0] != 1:
+        check_nll(self, target, None)
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if rank in (1, 2):
         return nll_loss_tensors(self, target, weight, reduction, ignore_index)

@@ -13,6 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import Tensor, bump, wants_grad
 from retrograd.ops.memory.resize import write_number
+from retrograd.ops.shared.dtype_checks import type_name
 from retrograd.ops.shared.families import will_differentiate
 from retrograd.ops.views.shape import as_strided
 
@@ -53,8 +54,7 @@ def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for t in others:
         if t.dtype is not self.dtype:
-            raise TypeError(f"{name}: expected torch.{self.dtype.legacy}Tensor for 'other' (got "
-                            f"torch.{t.dtype.legacy}Tensor)")
+            raise TypeError(f"{name}: expected {type_name(self.array.dtype)} for 'other' (got {type_name(t.array.dtype)})")
     arrays = [t.expand(self.shape).array for t in others]
     flat = [function(*values) for values in zip(*[a.reshape(-1).tolist() for a in (self.array, *arrays)], strict=True)]
     self.array[...] = np.asarray(flat).astype(self.array.dtype).reshape(self.array.shape)

@@ -199,6 +199,7 @@ def batch_roll(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(t, args[1], [wrap_dim(d, t.ndim - 1) + 1 for d in args[2]]), 0
 
 
+batch_roll.refuses = True  # type: ignore[attr-defined]
 roll = defop(
     "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
     out="aten",
@@ -229,7 +230,7 @@ rot90 = defop(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     out="aten",
     kernel=rot90_kernel,
-    vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
-    lower="@native.rot90",
+    vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims", strict=True),
+    pattern="moves", lower="@native.rot90",
     traits=("chalf",),
 )

@@ -147,6 +147,8 @@ def batch_view(input: Any, training: bool) -> View:
 
 
 def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, *rest: Any) -> None:
+    if input.array.ndim == 1:
+        families.wrap_dim(1, 1)
     if input.numel() == 0:
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     if input.array.dtype.kind not in "fV":

@@ -21,7 +21,7 @@ from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import proven, takes
+from retrograd.ops.shared.dtype_checks import proven, takes, type_name
 from retrograd.ops.shared.elementwise import times
 from retrograd.ops.shared.images import channel_sums, convolve
 
@@ -437,8 +437,7 @@ convolution_backward = defop(
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; a complex one uses three real ones."""
     if is_complex_type(input.array.dtype) and weight.dtype is not input.dtype:
-        words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
-                 for t in (input, weight)]
+        words = [type_name(t.array.dtype) for t in (input, weight)]
         raise RuntimeError(f"Input type ({words[0]}) and weight type ({words[1]}) should be the same")
     if input.dtype.name == "bfloat16" and weight.dtype is not input.dtype:
         raise RuntimeError(f"Input type (CPUBFloat16Type) and weight type (torch.{weight.dtype.legacy}Tensor) should be the "

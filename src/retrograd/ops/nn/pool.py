@@ -668,8 +668,6 @@ def max_unpool_rows(rank: int) -> Any:
         if indices.dtype != xp.int64:
             told = f" but got: {BY_NUMPY[indices.dtype].legacy}" if rank == 2 else ""
             raise RuntimeError(f"elements in indices should be type int64{told}")
-        if self.dtype.kind not in "fV":
-            raise unsupported(f"max_unpool{rank}d", self.dtype)
         if len(output_size) != rank:
             raise RuntimeError(f"There should be exactly {words} in output_size, but got {len(output_size)} elements.")
         if self.ndim not in (rank + 1, rank + 2):
@@ -678,13 +676,19 @@ def max_unpool_rows(rank: int) -> Any:
         if self.shape != indices.shape:
             raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                                f"({list(self.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        if rank == 2 and 0 in self.shape[1:]:
+            raise RuntimeError("max_unpooling2d_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                               f"dimensions, but got {list(self.shape)} with dimension {self.shape.index(0, 1)} being empty.")
+        if self.dtype.kind not in "fV":
+            raise unsupported(f"max_unpool{rank}d", self.dtype)
         count, lead = math.prod(output_size), self.shape[:-rank]
         outside = (indices < 0) | (indices >= count)
         if outside.any():
             raise RuntimeError(f"Found an invalid max index: {indices[outside][0]} (output volumes are of size "
                                f"{'x'.join(map(str, output_size))})")
         made = xp.zeros((math.prod(lead), count), self.dtype)
-        made[xp.arange(len(made))[:, None], indices.reshape(len(made), -1)] = self.reshape(len(made), -1)
+        made[xp.arange(len(made))[:, None], indices.reshape(len(made), math.prod(self.shape[-rank:]))] = (
+            self.reshape(len(made), math.prod(self.shape[-rank:])))
         made = made.reshape(*lead, *output_size)
         return following(made, self) if rank == 2 else made
 

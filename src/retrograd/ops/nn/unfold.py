@@ -43,7 +43,7 @@ def im2col_kernel(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: 
     kernel_size, dilation = both("kernel_size", kernel_size), both("dilation", dilation)
     padding, stride = both("padding", padding), both("stride", stride)
     check_window(kernel_size, dilation, padding, stride)
-    if self.ndim < 3 and (self.size or self.ndim < 2):
+    if self.ndim < 3 and (self.size or self.ndim < 2 or not self.shape[0] and self.shape[1]):
         families.wrap_dim(max(self.ndim, 1), self.ndim, scalar_ok=False)
     if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "

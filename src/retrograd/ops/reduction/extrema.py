@@ -292,9 +292,16 @@ def median_dim_kernel(ignore_nan: bool) -> Any:
     return kernel
 
 
+CHECKED = "(while checking arguments for median)"
+MEDIAN_OUT = ("same: Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out_type} "
+              f"does not equal {{value_type}} {CHECKED} // same: Expected tensor for argument #1 'indices' to have scalar type "
+              f"Long; but got {{out_type}} instead {CHECKED}")
+
+
 def define_median(name: str, node: str, ignore_nan: bool) -> tuple[Any, Any]:
     along = defop(f"{name}.dim{NAMED}", kernel=median_dim_kernel(ignore_nan), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims", out_form="dim_values")
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims", out_form="dim_values",
+                  out=MEDIAN_OUT, traits=("out_last_first",))
     full = defop(f"{name}(Tensor self) -> Tensor", out="aten", kernel=median_kernel(ignore_nan),
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
@@ -369,7 +376,7 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
 
 kthvalue = defop(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    out="same: output {name} must be of same type as input",
+    out="same: output {name} must be of same type as input // same: output {name} must be of scalar type Long",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
     real_only=True, traits=("out_apart",), pattern="choices",
     out_form="values",

@@ -29,16 +29,19 @@ def check_segments(data: Any, reduce: str, lengths: Any, indices: Any, offsets: 
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = wrap_dim(axis, data.ndim)
     given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
-    if data.dtype.kind not in "fV":
-        raise unsupported("_segment_reduce_cpu", data.dtype)
     if given.dtype not in (np.int64, np.int32):
         raise unsupported(f"_segment_reduce_{name}_cpu_kernel1", given.dtype)
     if data.ndim < given.ndim:
         raise RuntimeError(f"Expected data.dim() >= {name}_value.dim() to be true, but got false.")
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
-    if offsets is not None or unsafe:
-        return
+    if offsets is None and not unsafe:
+        check_lengths(data, lengths, axis)
+    if data.dtype.kind not in "fV":
+        raise unsupported("_segment_reduce_cpu", data.dtype)
+
+
+def check_lengths(data: Any, lengths: Any, axis: int) -> None:
     values = lengths.tolist() if lengths.ndim == 1 else None
     if lengths.size and (lengths.min() if values is None else min(values)) < 0:
         raise RuntimeError("lengths contains negative value!")

@@ -432,8 +432,8 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
           kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]), out_form="out")
     op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean), lower=f"@{name}",
-               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean, pattern="dims",
-               masked=None if with_mean else "reduction")
+               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, pattern="dims",
+               out=False if with_mean else "cast", traits=("chalf",), masked=None if with_mean else "reduction")
     defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
           kernel=lambda self, unbiased: call(op, [self, None, 1 if unbiased else 0, False]))
     return op
@@ -671,7 +671,7 @@ def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool
 
 logsumexp = defop(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-    out="float: logsumexp(): Expected floating point type for result tensor, but got: {out}",
+    out="inexact: logsumexp(): Expected floating point type for result tensor, but got: {out}",
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
     lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))", pattern="dims",
     traits=("out_first",),

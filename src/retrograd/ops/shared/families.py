@@ -167,6 +167,7 @@ def shift_dims(*names: str, strict: bool = False) -> Any:
             moved.append(a)
         result = call(op, moved)
         return result, (0,) * len(result) if op.multiple else 0
+    rule.refuses = strict  # type: ignore[attr-defined]
     return rule
 
 

@@ -10,7 +10,8 @@
 "castable: op"                      "cast" in the words of linear algebra
 "complex: op", "float: op"          any complex, any floating-point dtype
 "same: text", "float: text"         with a text of the op's own that has a space in it: {value} and {out} are the dtypes,
-                                    {c_value} and {c_out} their names in C++, {name} is the name of the output
+                                    {c_value} and {c_out} their names in C++, {value_type} and {out_type} those of the tensor
+                                    classes, {name} is the name of the output
 "first || second"                   the first for results without dimensions, the second for others
 "first // second"                   the first for the first output, the second for the second
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import dtypes
+from retrograd.ops.shared.dtype_checks import type_name
 from retrograd.ops.shared.elementwise import C_NAMES
 
 TEXTS = {
@@ -45,5 +47,5 @@ def check_dtype(rule: str, value: Any, out: Any, name: str) -> None:
     text = own if " " in own else TEXTS[kind]
     error = TypeError if kind == "cat" else RuntimeError
     raise error(text.format(value=value.legacy, out=out.legacy, c_value=C_NAMES[value.name], c_out=C_NAMES[out.name], own=own,
-                            narrow=value.itemsize < 8,
+                            narrow=value.itemsize < 8, value_type=type_name(value.numpy), out_type=type_name(out.numpy),
                             name="result" if name == "out" else name))

@@ -51,7 +51,7 @@ def batch_t(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     if t.ndim > 3:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {t.ndim - 1}D")
-    return (t.transpose(1, 2) if t.ndim == 3 else t), 0
+    return (t.transpose(1, t.ndim - 1) if t.ndim > 1 else t), 0
 
 
 def batch_permute(op: OpDef, args: Any, dims: Any, size: int) -> Any:
