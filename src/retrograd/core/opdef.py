@@ -47,6 +47,7 @@ pattern  which elements of the operands an element of the result depends on (see
 series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
 
 Columns that few readers need are kept together, in the dict `facts`; `fact` finds one for a name:
+doc      a sentence and an example, which the docstring of the public function shows (see documentation.py).
 flops    how the floating-point operations are estimated, by its kind, where PyTorch's profiler does (see autograd/recorder.py).
 foreach  `_foreach_<name>` applies the op to each tensor of a list (see ops/lists/foreach_unary.py).
 inverse  how a write to a view changes its base, by its kind (see transforms/functionalize.py).
@@ -81,7 +82,7 @@ from retrograd.core.schema import Schema
 if TYPE_CHECKING:
     from retrograd.core.function_schema import FunctionSchema
 
-FACTS = frozenset(("flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
+FACTS = frozenset(("doc", "flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
 
 

@@ -695,9 +695,18 @@ def batched_new(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 # ---- the table
 zeros = defop(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=zeros_kernel, meta=sized_meta, variants="",
-              steps=("zero_.default",))
+              steps=("zero_.default",),
+    doc="""A tensor of zeros.
+    >>> torch.zeros(2)
+    tensor([0., 0.])
+    """)
 ones = defop(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=ones_kernel, meta=sized_meta, variants="",
-             steps=("fill_.Scalar", 1.0))
+             steps=("fill_.Scalar", 1.0),
+    doc="""A tensor of ones.
+    >>> torch.ones(2, 2)
+    tensor([[1., 1.],
+            [1., 1.]])
+    """)
 empty = defop(
     f"empty.memory_format(SymInt[] size, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     kernel=empty_kernel,
@@ -705,6 +714,10 @@ empty = defop(
         xp, size, dtype, layout, device, pin_memory),
     variants="",
     out_form="out",
+    doc="""A tensor with whatever is in memory.
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """,
 )
 full = defop(
     f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
@@ -712,6 +725,10 @@ full = defop(
     meta=lambda xp, size, fill_value, dtype, layout, device, pin_memory: sized_meta(
         xp, size, dtype or number_dtype(fill_value), layout, device, pin_memory),
     variants="",
+    doc="""A tensor of one value.
+    >>> torch.full((2,), 7.0)
+    tensor([7., 7.])
+    """,
 )
 empty_strided = defop(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
@@ -749,6 +766,10 @@ empty_permuted = defop(
 arange = defop(
     f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, end, dtype, layout, device, pin_memory: arange_kernel(xp, 0, end, 1, dtype), variants="",
+    doc="""Evenly spaced numbers from `start` up to, and without, `end`.
+    >>> torch.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """,
 )
 arange_start = defop(
     f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
@@ -795,6 +816,11 @@ for kind, first, last in (("Tensor_Tensor", "Tensor", "Tensor"), ("Tensor_Scalar
 eye = defop(
     f"eye(SymInt n, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, n, dtype, layout, device, pin_memory: eye_kernel(xp, n, n, dtype), variants="",
+    doc="""A matrix with ones on the diagonal.
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """,
 )
 eye_m = defop(
     f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
@@ -806,13 +832,29 @@ scalar_tensor = defop(
 )
 LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 zeros_like = defop(f"zeros_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.zeros), meta=like_meta,
-                   batch=families.pointwise, variants="", traits=("as_is",), masked="same mask")
+                   batch=families.pointwise, variants="", traits=("as_is",), masked="same mask",
+    doc="""A tensor of zeros, with the shape and dtype of another.
+    >>> torch.zeros_like(torch.ones(2))
+    tensor([0., 0.])
+    """)
 ones_like = defop(f"ones_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(ones_array), meta=like_meta,
-                  batch=families.pointwise, variants="", traits=("as_is",), masked="same mask")
+                  batch=families.pointwise, variants="", traits=("as_is",), masked="same mask",
+    doc="""A tensor of ones, with the shape and dtype of another.
+    >>> torch.ones_like(torch.zeros(2))
+    tensor([1., 1.])
+    """)
 empty_like = defop(f"empty_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.empty), meta=like_meta,
-                   batch=families.pointwise, variants="", traits=("as_is",))
+                   batch=families.pointwise, variants="", traits=("as_is",),
+    doc="""A tensor with whatever is in memory, with the shape and dtype of another.
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """)
 full_like = defop(f"full_like(Tensor self, Scalar fill_value, *, {LIKE}) -> Tensor", kernel=full_like_kernel,
-                  meta=like_meta, batch=families.pointwise, variants="", traits=("as_is",))
+                  meta=like_meta, batch=families.pointwise, variants="", traits=("as_is",),
+    doc="""A tensor of one value, with the shape and dtype of another.
+    >>> torch.full_like(torch.zeros(2), 7)
+    tensor([7., 7.])
+    """)
 new_zeros = defop(
     f"new_zeros(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.zeros(size, dtype or self.dtype))[1],

@@ -313,6 +313,10 @@ bernoulli = defop(
     kernel=lambda xp, self, generator: bernoulli_values(contiguous_like(self), self, generator),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.in_front,
     meta=lambda xp, self, generator: self,
+    doc="""Zeros and ones, drawn with the given probabilities of one.
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """,
 )
 bernoulli_p = defop(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
@@ -341,6 +345,10 @@ multinomial = defop(
     out="same: multinomial expects Long tensor out, got: {out}",
     kernel=multinomial_kernel, batch=families.loop,
     meta=lambda xp, self, num_samples, replacement, generator: np.empty((*self.shape[:-1], num_samples), np.int64),
+    doc="""Indices drawn with the given weights.
+    >>> torch.multinomial(torch.tensor([0.0, 1.0]), 1)
+    tensor([1])
+    """,
 )
 
 
@@ -401,6 +409,10 @@ normal_tensor_float = defop(
     f"normal.Tensor_float(Tensor mean, float std=1, *, {SEEDED}", kernel=normal_of,
     vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype, device=grad.device)),
     jvp=lambda mean_t: zeros_like(mean_t), batch=families.loop, node="NormalBackward1", variants="", real_only=True,
+    doc="""Numbers drawn from normal distributions.
+    >>> torch.normal(torch.zeros(2), torch.zeros(2))
+    tensor([0., 0.])
+    """,
 )
 normal_float_tensor = defop(
     f"normal.float_Tensor(float mean, Tensor std, *, {SEEDED}", kernel=normal_of,
@@ -588,6 +600,10 @@ randperm = defop(
     kernel=lambda xp, n, dtype, layout, device, pin_memory: randperm_array(n, dtype, None),
     meta=lambda xp, n, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
     traits=("random",),
+    doc="""The numbers below n in random order.
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """,
 )
 randperm_generator = defop(
     f"randperm.generator(SymInt n, *, Generator? generator, {OPTIONS}) -> Tensor",

@@ -68,6 +68,10 @@ add = defop(
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self + alpha * other",
     traits=("chalf",), masked="binary", flops="elements",
+    doc="""The sum of two tensors, the second one times `alpha`.
+    >>> torch.add(torch.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """,
 )
 sub = defop(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -76,6 +80,10 @@ sub = defop(
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="self - alpha * other",
     traits=("chalf",), masked="binary",
+    doc="""The difference of two tensors, the second one times `alpha`.
+    >>> torch.sub(torch.tensor([1.0, 2.0]), 1)
+    tensor([0., 1.])
+    """,
 )
 rsub_tensor = defop(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -103,6 +111,10 @@ neg = defop(
     vjp=dict(self=lambda grad: -grad),
     jvp="linear", batch=families.pointwise, inplace="function", lower="-self",
     traits=("chalf",), foreach=True, onnx="Neg", masked="unary",
+    doc="""Each element with the other sign.
+    >>> torch.neg(torch.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """,
 )
 
 
@@ -143,6 +155,10 @@ mul = defop(
     jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     lower="self * other",
     traits=("chalf",), onnx="Mul", masked="binary", flops="elements",
+    doc="""The product of two tensors, element by element.
+    >>> torch.mul(torch.tensor([1.0, 2.0]), 3)
+    tensor([3., 6.])
+    """,
 )
 div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -150,6 +166,10 @@ div = defop(
     vjp=dict(self=div_self, other=div_other),
     jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
     lower="self / other", series="quotient", onnx="Div", masked="binary",
+    doc="""The quotient of two tensors; `rounding_mode` may be "trunc" or "floor".
+    >>> torch.div(torch.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """,
 )
 def reciprocal_kernel(xp: Any, self: Any) -> Any:
     made = algorithms.native.reciprocals(self) if algorithms.native is not None and self.dtype.kind == "c" else None
@@ -162,6 +182,10 @@ reciprocal = defop(
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
     series="reciprocal", foreach=True, onnx="Reciprocal", masked="unary",
+    doc="""One divided by each element.
+    >>> torch.reciprocal(torch.tensor([2.0, 4.0]))
+    tensor([0.5000, 0.2500])
+    """,
 )
 
 
@@ -222,6 +246,10 @@ floor_divide = defop(
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
     pattern="constant", traits=("out_untracked",), masked="binary",
+    doc="""The quotient, rounded down.
+    >>> torch.floor_divide(torch.tensor([7.0, -7.0]), 2)
+    tensor([ 3., -4.])
+    """,
 )
 
 
@@ -256,6 +284,10 @@ defop(
     kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
     lower=REMAINDER, masked="binary",
+    doc="""The remainder with the sign of the divisor.
+    >>> torch.remainder(torch.tensor([-3.0, 3.0]), 2)
+    tensor([1., 1.])
+    """,
 )
 defop(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -274,6 +306,10 @@ defop(
     kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
     lower="fmod(self, other)", masked="binary",
+    doc="""The remainder with the sign of the dividend.
+    >>> torch.fmod(torch.tensor([-3.0, 3.0]), 2)
+    tensor([-1.,  1.])
+    """,
 )
 defop(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -417,6 +453,10 @@ defop(
         "min=None": "minimum(self, max)",
         "": "minimum(maximum(self, min), max)",
     }, traits=("piecewise_linear",), masked="unary",
+    doc="""Each element, or the bound that it is beyond.
+    >>> torch.clamp(torch.tensor([-3.0, 0.5, 3.0]), min=-1, max=1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """,
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
@@ -486,6 +526,10 @@ defop(
     vjp=dict(self=lambda grad, weight: grad * conj(less_from(1, weight)), end=lambda grad, weight: grad * conj(weight),
              weight=lambda grad, self, end: grad * conj(end - self)),
     lower="self + weight * (end - self) if abs(weight) < 0.5 else end - (end - self) * (1 - weight)",
+    doc="""The way from `input` to `end`, of which `weight` is gone.
+    >>> torch.lerp(torch.tensor([0.0]), torch.tensor([10.0]), 0.3)
+    tensor([3.])
+    """,
 )
 defop(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",

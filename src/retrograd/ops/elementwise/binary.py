@@ -128,6 +128,10 @@ defop(
     kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow(self, exponent)",
     vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns, pattern="elements",
     onnx="Pow", masked="unary",
+    doc="""Each element raised to a power.
+    >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
+    tensor([4., 9.])
+    """,
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
@@ -152,7 +156,11 @@ pow_scalar = defop(
     }, pattern="elements", series="power",
 )
 square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False,
-               masked="unary")
+               masked="unary",
+    doc="""The square of each element.
+    >>> torch.square(torch.tensor([2.0, 3.0]))
+    tensor([4., 9.])
+    """)
 defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: late.pow(self, 2, out=out),
       composite=True, out=False, functional=square)
 defop("square_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: late.pow_(self, 2), composite=True, out=False,
@@ -202,6 +210,10 @@ defop(
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="sqrt(self)",
     traits=("keeps_zero",), series="root", foreach=True, onnx="Sqrt", masked="unary",
+    doc="""The square root of each element.
+    >>> torch.sqrt(torch.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """,
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",
@@ -209,6 +221,10 @@ defop(
     vjp=dict(self=lambda grad, result: times(grad, -0.5) * conj(result.pow(3))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / sqrt(self)",
     foreach=True, masked="unary",
+    doc="""One divided by the square root of each element.
+    >>> torch.rsqrt(torch.tensor([4.0, 16.0]))
+    tensor([0.5000, 0.2500])
+    """,
 )
 
 
@@ -250,6 +266,10 @@ defop(
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
     jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
     traits=("keeps_zero", "chalf"), foreach=True, onnx="Abs", masked="unary",
+    doc="""The magnitude of each element.
+    >>> torch.abs(torch.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """,
 )
 defop(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
@@ -269,6 +289,10 @@ defop(
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
     lower="sign(self)", pattern="constant", traits=("keeps_zero",), foreach=True, onnx="Sign", masked="unary",
+    doc="""-1, 0 or 1 for each element.
+    >>> torch.sign(torch.tensor([-2.0, 0.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    """,
 )
 defop(
     "sgn(Tensor self) -> Tensor",
@@ -335,6 +359,10 @@ defop(
     jvp=lambda self_p, self_t, other_p, other_t:
         (other_p * self_t - self_p * other_t) / (self_p.square() + other_p.square()), batch=families.pointwise,
     lower="atan2(self, other)", masked="binary",
+    doc="""The angle of the point (other, input) for each pair of elements.
+    >>> torch.atan2(torch.tensor([1.0]), torch.tensor([-1.0]))
+    tensor([2.3562])
+    """,
 )
 defop(
     "hypot(Tensor self, Tensor other) -> Tensor",

@@ -122,11 +122,23 @@ def equal(self: Any, other: Any) -> bool:
 
 
 defop("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-      kernel=isclose, composite=True, out=False)
+      kernel=isclose, composite=True, out=False,
+      doc="""Where two tensors are equal up to tolerances.
+      >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+      tensor([ True, False])
+      """)
 defop("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
-      kernel=seen_whole("allclose", lambda *args: bool(np.all(isclose(*args).array))), composite=True, out=False)
+      kernel=seen_whole("allclose", lambda *args: bool(np.all(isclose(*args).array))), composite=True, out=False,
+      doc="""Whether two tensors are equal up to tolerances.
+      >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0 + 1e-7]))
+      True
+      """)
 defop("equal(Tensor self, Tensor other) -> bool", kernel=seen_whole("equal", equal), composite=True, out=False,
-      traits=("reads_values",))
+      traits=("reads_values",),
+      doc="""Whether two tensors have the same shape and elements.
+      >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+      True
+      """)
 
 
 # ---- logic: nonzero is true
@@ -144,6 +156,10 @@ defop(
     "logical_not(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True, out="any",
     lower="self == 0", traits=("takes_leaves",),
+    doc="""Where elements are not true.
+    >>> torch.logical_not(torch.tensor([True, False]))
+    tensor([False,  True])
+    """,
 )
 
 

@@ -41,21 +41,53 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
 
 # ---- trigonometric and hyperbolic functions
 function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",),
-         series=("partner", "cos", 1, -1), foreach=True, onnx="Sin")
+         series=("partner", "cos", 1, -1), foreach=True, onnx="Sin",
+         doc="""The sine of each element.
+         >>> torch.sin(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 0.8415])
+         """)
 function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)", series=("partner", "sin", -1, 1),
-         foreach=True, onnx="Cos")
+         foreach=True, onnx="Cos",
+         doc="""The cosine of each element.
+         >>> torch.cos(torch.tensor([0.0, 1.0]))
+         tensor([1.0000, 0.5403])
+         """)
 function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",),
-         series=("slope", 1, 0, 1), foreach=True, onnx="Tan")
+         series=("slope", 1, 0, 1), foreach=True, onnx="Tan",
+         doc="""The tangent of each element.
+         >>> torch.tan(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 1.5574])
+         """)
 function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)", traits=("keeps_zero",),
-         foreach=True, onnx="Asin")
+         foreach=True, onnx="Asin",
+         doc="""The inverse sine of each element.
+         >>> torch.asin(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 1.5708])
+         """)
 function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)",
-         foreach=True, onnx="Acos")
+         foreach=True, onnx="Acos",
+         doc="""The inverse cosine of each element.
+         >>> torch.acos(torch.tensor([0.0, 1.0]))
+         tensor([1.5708, 0.0000])
+         """)
 function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)", traits=("keeps_zero",),
-         foreach=True, onnx="Atan")
+         foreach=True, onnx="Atan",
+         doc="""The inverse tangent of each element.
+         >>> torch.atan(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 0.7854])
+         """)
 function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)", traits=("keeps_zero",),
-         series=("partner", "cosh", 1, 1), foreach=True, onnx="Sinh")
+         series=("partner", "cosh", 1, 1), foreach=True, onnx="Sinh",
+         doc="""The hyperbolic sine of each element.
+         >>> torch.sinh(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 1.1752])
+         """)
 function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)", series=("partner", "sinh", 1, 1),
-         foreach=True, onnx="Cosh")
+         foreach=True, onnx="Cosh",
+         doc="""The hyperbolic cosine of each element.
+         >>> torch.cosh(torch.tensor([0.0, 1.0]))
+         tensor([1.0000, 1.5431])
+         """)
 function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None,
          traits=("keeps_zero",), onnx="Asinh")
 function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None, onnx="Acosh")
@@ -97,16 +129,40 @@ def log1p_kernel(xp: Any, self: Any) -> Any:
     return made
 
 
-function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)", series=("slope", 0, 1), foreach=True, onnx="Exp")
+function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)", series=("slope", 0, 1), foreach=True, onnx="Exp",
+         doc="""The exponential of each element.
+         >>> torch.exp(torch.tensor([0.0, 1.0]))
+         tensor([1.0000, 2.7183])
+         """)
 function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)",
          series=("slope", 0, math.log(2)))
 function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)", traits=("keeps_zero",),
-         series=("slope", 1, 1), foreach=True)
-function("log", "log", lambda grad, self: grad / conj(self), "log(self)", series="log", foreach=True, onnx="Log")
-function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)", foreach=True)
-function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)", foreach=True)
+         series=("slope", 1, 1), foreach=True,
+         doc="""exp(x) - 1, exact for small x.
+         >>> torch.expm1(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 1.7183])
+         """)
+function("log", "log", lambda grad, self: grad / conj(self), "log(self)", series="log", foreach=True, onnx="Log",
+         doc="""The natural logarithm of each element.
+         >>> torch.log(torch.tensor([1.0, 2.0]))
+         tensor([0.0000, 0.6931])
+         """)
+function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)", foreach=True,
+         doc="""The logarithm to base 2 of each element.
+         >>> torch.log2(torch.tensor([1.0, 8.0]))
+         tensor([0., 3.])
+         """)
+function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)", foreach=True,
+         doc="""The logarithm to base 10 of each element.
+         >>> torch.log10(torch.tensor([1.0, 10.0]))
+         tensor([0., 1.])
+         """)
 function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0",
-         traits=("keeps_zero",), series=("log", 1), foreach=True)
+         traits=("keeps_zero",), series=("log", 1), foreach=True,
+         doc="""log(1 + x), exact for small x.
+         >>> torch.log1p(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 0.6931])
+         """)
 
 
 # ---- logit: the inverse of sigmoid
@@ -234,14 +290,22 @@ def i1_rule(grad: Any, self: Any, result: Any) -> Any:
 
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf(self)",
-         widen=True, traits=("keeps_zero",), foreach=True, onnx="Erf")
+         widen=True, traits=("keeps_zero",), foreach=True, onnx="Erf",
+         doc="""The error function of each element.
+         >>> torch.erf(torch.tensor([0.0, 1.0]))
+         tensor([0.0000, 0.8427])
+         """)
 function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
          widen=True, foreach=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
          lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, "erfinv(self)", widen=True,
          inplace=True, traits=("keeps_zero",))
 function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True,
-         foreach=True)
+         foreach=True,
+         doc="""The logarithm of the magnitude of the gamma function of each element.
+         >>> torch.lgamma(torch.tensor([1.0, 4.0]))
+         tensor([0.0000, 1.7918])
+         """)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True,
          inplace=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), I0, widen=True)
@@ -346,7 +410,11 @@ for name, node in (("floor", "Floor"), ("ceil", "Ceil"), ("trunc", None)):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
           lower=f"{name}(self)", **steps, foreach=True, onnx=node)
 defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint(self)", **steps,
-      foreach=True, onnx="Round")
+      foreach=True, onnx="Round",
+      doc="""The nearest integer of each element, the even one of two.
+      >>> torch.round(torch.tensor([0.5, 1.5, 2.4]))
+      tensor([0., 2., 2.])
+      """)
 defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_decimals_kernel, widen=True, node="RoundBackward1",
       lower={"decimals=0": "rint(self)"}, **steps)
 defop(
@@ -384,6 +452,10 @@ defop(
                "nan if self != self else largest if self == inf else -largest if self == -inf else self",
            "": "nan if self != self else posinf if self == inf else neginf if self == -inf else self"}, traits=("keeps_zero",),
     masked="unary",
+    doc="""NaN and infinities replaced by numbers.
+    >>> torch.nan_to_num(torch.tensor([float("nan"), 1.0]))
+    tensor([0., 1.])
+    """,
 )
 
 
@@ -401,11 +473,23 @@ def infinite(sign: int) -> Any:
 
 tests = dict(batch=families.pointwise)
 defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self",
-      traits=("keeps_zero", "chalf"), onnx="IsNaN", masked="unary")
+      traits=("keeps_zero", "chalf"), onnx="IsNaN", masked="unary",
+      doc="""Where elements are NaN.
+      >>> torch.isnan(torch.tensor([1.0, float("nan")]))
+      tensor([False,  True])
+      """)
 defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf",
-      traits=("keeps_zero", "chalf"), onnx="IsInf")
+      traits=("keeps_zero", "chalf"), onnx="IsInf",
+      doc="""Where elements are infinite.
+      >>> torch.isinf(torch.tensor([1.0, float("inf")]))
+      tensor([False,  True])
+      """)
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf",
-      traits=("chalf",))
+      traits=("chalf",),
+      doc="""Where elements are neither infinite nor NaN.
+      >>> torch.isfinite(torch.tensor([1.0, float("inf")]))
+      tensor([ True, False])
+      """)
 defop("isreal(Tensor self) -> Tensor", out=False, composite=True,
       kernel=lambda self: late.imag(self).eq(0) if self.is_complex() else late.ones_like(self, dtype=dtypes.bool_))
 defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",

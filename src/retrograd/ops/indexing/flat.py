@@ -69,6 +69,10 @@ take = defop(
     kernel=take_kernel, lower="@take",
     vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart", "out_first", "chalf"),
     pattern="moves",
+    doc="""The elements at the given indices of the flattened tensor.
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+    tensor([1, 4])
+    """,
 )
 
 

@@ -99,6 +99,10 @@ def broadcast_steps(array: Any, shape: Any) -> list[int]:
 where_condition = defop(
     "where(Tensor condition) -> Tensor[]",
     kernel=lambda condition: nonzero_tuple(condition), composite=True, pattern="moves", masked="where",
+    doc="""Elements of the one tensor where a condition holds, and of the other elsewhere.
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([1, 4])
+    """,
 )
 where = defop(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
@@ -148,6 +152,11 @@ nonzero = defop(
     kernel=nonzero_kernel, batch=families.varying_shapes, variants="", lower="@native.positions",
     out="same: nonzero: Expected out tensor to have scalar type {value} but got scalar type{out}",
     traits=("chalf",),
+    doc="""The indices of the elements that are not zero, one row for each.
+    >>> torch.nonzero(torch.tensor([0, 5, 7]))
+    tensor([[1],
+            [2]])
+    """,
 )
 
 
@@ -292,6 +301,10 @@ masked_select = defop(
     vjp=dict(self=masked_select_backward),
     jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop,
     traits=("out_apart", "out_first", "chalf"), pattern="moves",
+    doc="""The elements where a mask is true, as a vector.
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """,
 )
 
 

@@ -159,6 +159,11 @@ gather = defop(
     kernel=gather_kernel,
     vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, pattern="moves", lower="@native.gather",
     traits=("guarded", "out_apart", "out_first", "out_after_dim"), masked="passthrough",
+    doc="""The elements at the given indices along `dim`.
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
+    """,
 )
 
 
@@ -276,6 +281,10 @@ scatter_src = defop(
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0),
              src=lambda grad, dim, index: grad.gather(dim, index)),
     jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern="moves", lower="@native.scatter",
+    doc="""A tensor with elements of another put at the given indices along `dim`.
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2]), torch.tensor([5.0]))
+    tensor([0., 0., 5.])
+    """,
 )
 def scatter_reduced_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, result: Any) -> Any:
     return reduction_backward(Along(dim, index, False), grad, self, src, old_reduction(reduce), True, result)
@@ -321,6 +330,10 @@ scatter_add = defop(
     vjp=dict(self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)),
     jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern=("scatter", 3, "gather", (1, 2)),
     lower="@native.scatter_add",
+    doc="""A tensor with elements of another added at the given indices along `dim`.
+    >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([2, 2]), torch.tensor([5.0, 1.0]))
+    tensor([0., 0., 6.])
+    """,
 )
 
 

@@ -92,6 +92,10 @@ index_select = defop(
     vjp=dict(self=index_select_backward), jvp="linear", batch=batched_index_select,
     traits=("out_apart", "out_first", "out_after_dim", "chalf"),
     pattern="moves", masked="passthrough",
+    doc="""The slices at the given indices of `dim`.
+    >>> torch.index_select(torch.tensor([10, 20, 30]), 0, torch.tensor([2, 0]))
+    tensor([30, 10])
+    """,
 )
 
 
@@ -159,6 +163,10 @@ index_add = defop(
     kernel=index_add_kernel, lower="@index_add",
     vjp=dict(self=lambda grad: grad, source=index_add_source),
     jvp="linear", batch=along_vector, inplace=True, traits=("apart", "chalf"), pattern=("scatter", 3, "index_select", (1, 2)),
+    doc="""A tensor with others added at the given indices of `dim`.
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
+    tensor([3., 0., 0.])
+    """,
 )
 
 

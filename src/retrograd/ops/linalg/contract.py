@@ -114,7 +114,11 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 matmul = defop("matmul(Tensor self, Tensor other) -> Tensor",
                out="same: result dtype {out} does not match input dtype {value} || same", kernel=matmul_tensors, composite=True,
-               autocast="lower")
+               autocast="lower",
+    doc="""The matrix product; of vectors the inner product, of more than two dimensions a batch of products.
+    >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """)
 linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="",
                       out="same")
 matmul.prepare()
@@ -299,7 +303,12 @@ inner = defop("inner(Tensor self, Tensor other) -> Tensor",
               out="same: tensordot: Expected the output tensor to have dtype {value}, but got an "
                   "output tensor with dtype {out}",
               kernel=inner_tensors, composite=True, traits=("out_copied",))
-outer = defop("outer(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
+outer = defop("outer(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True,
+      doc="""The products of all pairs of elements of two vectors.
+      >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4]))
+      tensor([[3, 4],
+              [6, 8]])
+      """)
 ger = defop("ger(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
 
 
@@ -422,7 +431,11 @@ def vecdot_tensors(x: Any, y: Any, dim: int) -> Any:
 
 
 cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kernel=cross_tensors, composite=True, out="same",
-              traits=("out_apart",))
+              traits=("out_apart",),
+    doc="""The cross product of vectors of three elements.
+    >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+    tensor([0., 0., 1.])
+    """)
 linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
                       out="same: linalg.vecdot: Expected out of dtype{value} but found {out}",
                       kernel=vecdot_tensors, composite=True,

@@ -207,7 +207,11 @@ def cdist_tensors(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
 
 
 cdist_op = defop("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", kernel=cdist_tensors,
-                 composite=True, out=False, variants="", autocast="float32")
+                 composite=True, out=False, variants="", autocast="float32",
+    doc="""The distance of each row of the one to each row of the other.
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """)
 
 
 @expose(method=False)

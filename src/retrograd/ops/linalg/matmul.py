@@ -449,6 +449,11 @@ mm = defop(
     kernel=mm_kernel, fast=fast_mm,
     vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
     jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
+    doc="""The product of two matrices.
+    >>> torch.mm(torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """,
 )
 
 
@@ -476,6 +481,10 @@ bmm = defop(
     vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
     jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
+    doc="""Matrix products of a batch.
+    >>> torch.bmm(torch.ones(3, 2, 4), torch.ones(3, 4, 5)).shape
+    torch.Size([3, 2, 5])
+    """,
 )
 ADDMM = dict(
     self=lambda grad, beta: times(grad, beta),
@@ -499,6 +508,11 @@ addmm = defop(
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
     batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
     pattern=("product", 1, 2), series=("affine", "mm"), flops=("product", 1),
+    doc="""A matrix product, times `alpha`, plus `beta` times the first argument.
+    >>> torch.addmm(torch.ones(2), torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[2., 3.],
+            [4., 5.]])
+    """,
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
@@ -558,6 +572,10 @@ baddbmm = defop(
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
     autocast="lower", pattern=("product", 1, 2), series=("affine", "bmm"), lower="@native.baddbmm", flops=("product", 1),
+    doc="""A batch of matrix products, times `alpha`, plus `beta` times the first argument.
+    >>> torch.baddbmm(torch.ones(1, 1, 1), torch.full((1, 1, 1), 2.0), torch.full((1, 1, 1), 3.0)).item()
+    7.0
+    """,
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -606,6 +624,10 @@ mv = defop(
     kernel=mv_kernel,
     vjp=dict(self=lambda grad, vec: grad.ger(conj(vec)), vec=lambda grad, self: conj(self).t().mv(grad)),
     jvp="multilinear", batch=batched_mv, pattern=("product", 0, 1), lower="@native.mv",
+    doc="""The product of a matrix and a vector.
+    >>> torch.mv(torch.eye(2), torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """,
 )
 dot = defop(
     "dot(Tensor self, Tensor tensor) -> Tensor",
@@ -613,6 +635,10 @@ dot = defop(
     kernel=dot_kernel, fast=fast_dot,
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
+    doc="""The inner product of two vectors.
+    >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """,
 )
 vdot = defop(
     "vdot(Tensor self, Tensor other) -> Tensor",

@@ -30,6 +30,11 @@ tril = defop(
     vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=in_front, pattern="moves",
     lower="@native.tril",
     traits=("chalf",),
+    doc="""The elements on and below a diagonal, and zeros.
+    >>> torch.tril(torch.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """,
 )
 triu = defop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
@@ -37,6 +42,11 @@ triu = defop(
     vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=in_front, pattern="moves",
     lower="@native.triu",
     traits=("chalf",),
+    doc="""The elements on and above a diagonal, and zeros.
+    >>> torch.triu(torch.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """,
 )
 
 
@@ -76,4 +86,8 @@ def kron_kernel(self: Any, other: Any) -> Any:
     return call(unsafe_view, [left * right, [x * y for x, y in zip(a, b, strict=True)]])
 
 
-defop("kron(Tensor self, Tensor other) -> Tensor", kernel=kron_kernel, composite=True, lower="@native.kron")
+defop("kron(Tensor self, Tensor other) -> Tensor", kernel=kron_kernel, composite=True, lower="@native.kron",
+      doc="""The Kronecker product.
+      >>> torch.kron(torch.tensor([1, 2]), torch.tensor([1, 10]))
+      tensor([ 1, 10,  2, 20])
+      """)

@@ -133,6 +133,10 @@ cat = defop(
     kernel=cat_kernel, promote="common", check=proven(refuse_none),
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
     pattern="moves", traits=("out_first", "out_after_dim", "chalf"), masked="passthrough",
+    doc="""Tensors joined along a dimension that they have.
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """,
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
@@ -178,6 +182,11 @@ stack = defop(
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack", autocast="widest",
     pattern="moves",
     traits=("chalf",), masked="passthrough",
+    doc="""Tensors of one shape joined along a new dimension.
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """,
 )
 
 

@@ -158,6 +158,10 @@ clone = defop(
     kernel=clone_kernel,
     vjp=dict(self=lambda grad: grad), jvp="linear", batch=clone_examples, lower="@clone", pattern="elements",
     traits=("chalf",), onnx="Identity", masked="same mask",
+    doc="""A copy, through which gradients flow.
+    >>> torch.clone(torch.tensor([1.0]))
+    tensor([1.])
+    """,
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",

@@ -63,7 +63,11 @@ repeat = defop(
     traits=("chalf",), masked="passthrough",
 )
 defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False, lower="@native.tile",
-      kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]))
+      kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]),
+      doc="""The whole tensor some times over along each dimension.
+      >>> torch.tile(torch.tensor([1, 2]), (2,))
+      tensor([1, 2, 1, 2])
+      """)
 
 
 def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
@@ -91,6 +95,10 @@ interleave = defop(
     meta=interleave_meta,
     kernel=interleave_kernel, batch=loop, variants="function",
     traits=("chalf",),
+    doc="""Each element some times over.
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """,
 )
 
 
@@ -147,6 +155,10 @@ flip = defop(
     kernel=flip_kernel, lower="@flip",
     vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims", strict=True), pattern="moves",
     traits=("chalf",), masked="passthrough",
+    doc="""The elements in reversed order along dimensions.
+    >>> torch.flip(torch.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """,
 )
 
 
@@ -207,6 +219,10 @@ roll = defop(
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
     jvp="linear", batch=batch_roll, pattern="moves",
     traits=("chalf",), masked="passthrough",
+    doc="""The elements moved along dimensions; what leaves at the end enters at the beginning.
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """,
 )
 
 
@@ -233,4 +249,9 @@ rot90 = defop(
     vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims", strict=True),
     pattern="moves", lower="@native.rot90",
     traits=("chalf",),
+    doc="""A plane turned by quarters.
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """,
 )

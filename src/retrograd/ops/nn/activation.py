@@ -75,12 +75,20 @@ sigmoid_op = defop(
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="sigmoid(self)",
     series=("slope", 0, 1, -1), foreach=True, onnx="Sigmoid", masked="unary",
+    doc="""1 / (1 + exp(-x)) of each element.
+    >>> torch.sigmoid(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """,
 )
 defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="tanh(self)",
     traits=("keeps_zero",), series=("slope", 1, 0, -1), foreach=True, onnx="Tanh", masked="unary",
+    doc="""The hyperbolic tangent of each element.
+    >>> torch.tanh(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """,
 )
 
 
@@ -149,6 +157,10 @@ relu = defop(
     vjp=dict(self=relu_gradient),
     jvp="elementwise", batch=families.pointwise, inplace="function", out=False,
     fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear", "keeps_zero"), onnx="Relu",
+    doc="""Each element, or 0 if it is negative.
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """,
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(

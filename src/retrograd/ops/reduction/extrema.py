@@ -139,6 +139,10 @@ amax = defop(
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
     lower="max(self)", pattern="dims", traits=("out_first",), masked="reduction",
+    doc="""The largest elements along dimensions; gradients are shared among equals.
+    >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([5., 3.])
+    """,
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -147,6 +151,10 @@ amin = defop(
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
     lower="min(self)", pattern="dims", traits=("out_first",), masked="reduction",
+    doc="""The smallest elements along dimensions; gradients are shared among equals.
+    >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([1., 2.])
+    """,
 )
 
 
@@ -221,9 +229,17 @@ def position_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 argmax = defop("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmax"),
-               batch=position_batch, widen=True, lower="@native.argmax", masked="reduction")
+               batch=position_batch, widen=True, lower="@native.argmax", masked="reduction",
+    doc="""The index of the largest element, of the whole or along `dim`.
+    >>> torch.argmax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([1, 0])
+    """)
 argmin = defop("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmin"),
-               batch=position_batch, widen=True, lower="@native.argmin", masked="reduction")
+               batch=position_batch, widen=True, lower="@native.argmin", masked="reduction",
+    doc="""The index of the smallest element, of the whole or along `dim`.
+    >>> torch.argmin(torch.tensor([3.0, 1.0, 2.0]))
+    tensor(1)
+    """)
 
 
 # ---- median, mode, k-th value
@@ -380,6 +396,10 @@ kthvalue = defop(
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
     real_only=True, traits=("out_apart",), pattern="choices",
     out_form="values",
+    doc="""The k-th smallest element along `dim`, and its index.
+    >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """,
 )
 
 # ---- the backward op of the ops above

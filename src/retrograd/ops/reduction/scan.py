@@ -57,6 +57,10 @@ cumsum = defop(
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
     vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", traits=("guarded", "out_dtype"),
     pattern="dims",
+    doc="""The sum of all elements so far along `dim`.
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """,
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -125,6 +129,10 @@ cumprod = defop(
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
     vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", traits=("guarded", "out_dtype"),
     pattern="dims",
+    doc="""The product of all elements so far along `dim`.
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """,
 )
 cumprod_ = defop(
     "cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -169,6 +177,10 @@ cummax = defop(
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
     jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummax", pattern="choices",
     traits=("out_first",),
+    doc="""The largest element so far along `dim`, and its index.
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """,
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",

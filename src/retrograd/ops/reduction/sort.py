@@ -70,6 +70,10 @@ sort = defop(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
     out_form="values",
+    doc="""The elements in order along `dim`, and where they were.
+    >>> torch.sort(torch.tensor([3, 1, 2])).values
+    tensor([1, 2, 3])
+    """,
 )
 sort_stable = defop(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
@@ -86,6 +90,10 @@ def unrecorded(self: Any) -> Any:
 argsort = defop(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", composite=True, out=False,
     kernel=lambda self, dim, descending: call(sort, [unrecorded(self), dim, descending])[1],
+    doc="""The indices that would sort the elements.
+    >>> torch.argsort(torch.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """,
 )
 argsort_stable = defop(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", composite=True,
@@ -141,6 +149,10 @@ topk = defop(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
     out_form="values",
+    doc="""The k largest elements along `dim`, and their indices.
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
+    """,
 )
 
 
@@ -359,6 +371,10 @@ searchsorted = defop(
     "str? side=None, Tensor? sorter=None) -> Tensor",
     kernel=searchsorted_kernel, batch=batched_search, variants="function", out=WRONG_POSITIONS,
     lower="@native.searchsorted",
+    doc="""Where elements would have to be put into sorted sequences.
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+    """,
 )
 searchsorted_scalar = defop(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
@@ -369,6 +385,10 @@ bucketize = defop(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     kernel=bucketize_kernel, batch=families.element_by_element("self"), variants="function", out=WRONG_POSITIONS,
     lower="@native.bucketize",
+    doc="""The index of the bucket between `boundaries` that each element falls into.
+    >>> torch.bucketize(torch.tensor([0.5, 2.5]), torch.tensor([1.0, 2.0]))
+    tensor([0, 2])
+    """,
 )
 bucketize_scalar = defop(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
@@ -430,7 +450,11 @@ histc = defop(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
     out="same: torch.histogram: input tensor and hist tensor should have the same dtype, but got "
         "input {c_value} and hist {c_out}",
-    kernel=histc_kernel, batch=families.loop, lower="@native.histc")
+    kernel=histc_kernel, batch=families.loop, lower="@native.histc",
+    doc="""How many elements fall into each of some bins of equal width.
+    >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=2, min=1, max=2)
+    tensor([2., 1.])
+    """)
 
 
 def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:
@@ -454,4 +478,8 @@ bincount = defop(
     meta="values", kernel=bincount_kernel,
     vjp=dict(weights=lambda grad, self: grad.index_select(0, self)), batch=families.loop, out=False,
     jvp=lambda self_p, weights_t, minlength: late.bincount(self_p, weights_t, minlength),
+    doc="""How often each of 0, 1, 2, ... occurs.
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """,
 )

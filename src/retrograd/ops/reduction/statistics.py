@@ -56,7 +56,11 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
 
 
 defop("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
-      "Tensor", kernel=diff, composite=True)
+      "Tensor", kernel=diff, composite=True,
+      doc="""The differences of neighbours along a dimension.
+      >>> torch.diff(torch.tensor([1, 4, 9]))
+      tensor([3, 5])
+      """)
 
 
 # ---- integrals

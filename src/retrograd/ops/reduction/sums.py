@@ -94,6 +94,10 @@ sum_dims = defop(
     jvp="linear", batch=along_dim, node="SumBackward1",
     lower="sum(self)", pattern="dims", traits=("out_dtype",),
     out_form="IntList_out", masked="reduction",
+    doc="""The sum of all elements, or along dimensions.
+    >>> torch.sum(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([6., 5.])
+    """,
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -166,6 +170,10 @@ mean_dims = defop(
     jvp="linear", batch=along_dim, node="MeanBackward1",
     lower="mean(self)", pattern="dims",
     out_form="out", masked="reduction",
+    doc="""The mean of all elements, or along dimensions.
+    >>> torch.mean(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=1)
+    tensor([3.0000, 2.5000])
+    """,
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -258,6 +266,10 @@ prod_dim = defop(
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
     lower="prod(self)", autocast="float32", pattern="dims", traits=("out_dtype",),
     out_form="int_out", masked="reduction",
+    doc="""The product of all elements, or along `dim`.
+    >>> torch.prod(torch.tensor([2.0, 3.0]))
+    tensor(6.)
+    """,
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -317,7 +329,11 @@ def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
 
 count_nonzero_dims = defop(
     "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim, out="aten",
-    lower="sum(self != 0)")
+    lower="sum(self != 0)",
+    doc="""How many elements are not zero.
+    >>> torch.count_nonzero(torch.tensor([0, 2, 3]))
+    tensor(2)
+    """)
 count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", out="aten", kernel=count_nonzero_kernel,
                       batch=lambda op, args, dims, size: along_dim(
                           count_nonzero_dims, [args[0], () if args[1] is None else (args[1],)], dims, size))
@@ -588,6 +604,10 @@ norm_dims = defop(
     lower=NORMS, pattern="dims",
     traits=("chalf",),
     out_form="out", masked="reduction",
+    doc="""The length of a vector, or of vectors along dimensions.
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """,
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
@@ -675,6 +695,10 @@ logsumexp = defop(
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
     lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))", pattern="dims",
     traits=("out_first",),
+    doc="""The logarithm of the sum of exponentials along dimensions.
+    >>> torch.logsumexp(torch.tensor([0.0, 0.0]), dim=0)
+    tensor(0.6931)
+    """,
 )
 special_logsumexp = defop(
     "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="",
@@ -709,6 +733,10 @@ trace = defop(
     "trace(Tensor self) -> Tensor",
     out="aten",
     kernel=trace_kernel, lower="@trace", vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch, autocast="float32",
+    doc="""The sum of a matrix's diagonal.
+    >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """,
 )
 
 

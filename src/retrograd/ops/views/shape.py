@@ -171,7 +171,12 @@ def reshaped(self: Any, shape: Any) -> Any:
     return call(unsafe_view, [call(clone, [self, contiguous_format]), size])
 
 
-reshape = defop("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", kernel=reshaped, composite=True, out=False)
+reshape = defop("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", kernel=reshaped, composite=True, out=False,
+      doc="""The same elements in another shape; -1 stands for what fits.
+      >>> torch.reshape(torch.arange(4), (2, -1))
+      tensor([[0, 1],
+              [2, 3]])
+      """)
 defop("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: reshaped(self, other.array.shape))
 defop("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
@@ -221,7 +226,11 @@ def unflattened(self: Any, dim: int, sizes: Any) -> Any:
 
 defop("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", kernel=flattened,
       composite=True,
-      out=False)
+      out=False,
+      doc="""Dimensions `start_dim` to `end_dim` made one.
+      >>> torch.flatten(torch.ones(2, 3, 4), 1).shape
+      torch.Size([2, 12])
+      """)
 defop("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", kernel=unflattened, composite=True,
       out=False)
 
@@ -235,7 +244,12 @@ expand = defop(
 defop("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: call(expand, [self, other.array.shape, False]))
 defop("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", composite=True, out=False,
-      kernel=lambda self, size: call(expand, [self, size, False]))
+      kernel=lambda self, size: call(expand, [self, size, False]),
+      doc="""A view of a larger shape, in which elements are repeated.
+      >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+      tensor([[1, 2],
+              [1, 2]])
+      """)
 
 
 def unpacked(tensors: Any) -> Any:
@@ -357,6 +371,11 @@ t = defop(
     kernel=lambda xp, self: geometry.permuted(self, (1, 0)) if self.ndim == 2 else checked_t(self),
     vjp=dict(self=lambda grad: transpose_matrix(grad)),
     jvp="linear", batch=batch_t, lower="@t", out=False, masked="passthrough", inverse="itself",
+    doc="""A matrix with its dimensions exchanged.
+    >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """,
 )
 
 
@@ -378,6 +397,10 @@ transpose = defop(
     kernel=lambda xp, self, dim0, dim1: transposed(self, dim0, dim1),
     vjp=dict(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1)),
     jvp="linear", batch=batch_transpose, lower="@transpose", out=False, masked="passthrough", inverse="itself",
+    doc="""A view with two dimensions exchanged.
+    >>> torch.transpose(torch.ones(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """,
 )
 
 
@@ -413,6 +436,10 @@ permute = defop(
     kernel=permute_kernel,
     vjp=dict(self=lambda grad, dims: grad.permute(inverse_order(dims))),
     jvp="linear", batch=batch_permute, lower="@permute", out=False, masked="passthrough", inverse="permute",
+    doc="""A view with the dimensions in another order.
+    >>> torch.permute(torch.ones(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """,
 )
 
 
@@ -547,6 +574,10 @@ squeeze = defop(
     vjp=dict(self=lambda grad, self_sym_sizes: unsqueeze_to(grad, self_sym_sizes)),
     jvp="linear", batch=batch_squeeze, node="SqueezeBackward0", lower="@squeeze", out=False,
     masked="passthrough", inverse="squeeze",
+    doc="""A view without dimensions of size 1.
+    >>> torch.squeeze(torch.ones(1, 2, 1)).shape
+    torch.Size([2])
+    """,
 )
 squeeze_dim = defop(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
@@ -565,6 +596,10 @@ unsqueeze = defop(
     kernel=lambda xp, self, dim: geometry.with_dim(self, wrap_dim(dim, self.ndim + 1)),
     vjp=dict(self=lambda grad, dim: grad.squeeze(dim)),
     jvp="linear", batch=batch_unsqueeze, lower="@unsqueeze", out=False, masked="passthrough", inverse="unsqueeze",
+    doc="""A view with a new dimension of size 1.
+    >>> torch.unsqueeze(torch.ones(2), 0).shape
+    torch.Size([1, 2])
+    """,
 )
 
 

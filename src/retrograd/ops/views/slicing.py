@@ -68,6 +68,10 @@ select = defop(
     kernel=select_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, index: call(select_backward, [grad, self_sym_sizes, dim, index])),
     jvp="linear", batch=shift_dims("dim", strict=True), lower="@select", out=False, masked="passthrough",
+    doc="""A view at one index of a dimension.
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([3, 4])
+    """,
 )
 select_backward = defop(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -182,6 +186,10 @@ diagonal = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, offset, dim1, dim2:
              call(diagonal_backward, [grad, self_sym_sizes, offset, dim1, dim2])),
     jvp="linear", batch=shift_dims("dim1", "dim2"), lower="@diagonal", out=False, masked="passthrough",
+    doc="""A view of the elements where two dimensions have the same index.
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """,
 )
 diagonal_backward = defop(
     "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
@@ -231,7 +239,12 @@ def diag(self: Any, diagonal: int) -> Any:
     return call(find_packet("diagonal_copy").default, [self, diagonal, 0, 1])      # type: ignore[union-attr]
 
 
-defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True, out="same", traits=("out_untracked",))
+defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True, out="same", traits=("out_untracked",),
+      doc="""A matrix with the given diagonal, or the diagonal of a matrix.
+      >>> torch.diag(torch.tensor([1, 2]))
+      tensor([[1, 0],
+              [0, 2]])
+      """)
 defop("diagflat(Tensor self, int offset=0) -> Tensor", composite=True, out=False,
       kernel=lambda self, offset: call(diag_embed, [self.contiguous().view(-1), offset, -2, -1]))
 
@@ -309,6 +322,10 @@ unbind = defop(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim", strict=True),
     lower="@unbind", out=False, masked="passthrough", inverse="unbind",
+    doc="""Views at each index of a dimension.
+    >>> torch.unbind(torch.tensor([1, 2]))
+    (tensor(1), tensor(2))
+    """,
 )
 
 
@@ -372,6 +389,10 @@ split_tensor = defop(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim", strict=True), variants="",
     lower="@split", out=False, masked="passthrough", inverse="split",
+    doc="""Views of the given size, or sizes, along a dimension.
+    >>> torch.split(torch.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """,
 )
 split_with_sizes = defop(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -437,7 +458,11 @@ def chunks(name: str, one: Any, many: Any) -> Any:
 
 
 defop("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", composite=True, out=False,
-      kernel=chunks("chunk", split_tensor, split_with_sizes))
+      kernel=chunks("chunk", split_tensor, split_with_sizes),
+      doc="""A number of views of equal size along a dimension; the last may be smaller.
+      >>> torch.chunk(torch.arange(5), 2)
+      (tensor([0, 1, 2]), tensor([3, 4]))
+      """)
 defop("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", composite=True, out=False,
       kernel=chunks("unsafe_chunk", unsafe_split, unsafe_split_with_sizes))
 
