@@ -45,6 +45,7 @@ DECORATORS: dict[str, str] = {
 # A name whose location does not exist is missing, with an AttributeError that says so.
 PRIVATE: dict[str, dict[str, str]] = {
     "_C": {
+        "_SDPBackend": "nn.attention:SDPBackend",
         "_WeakTensorRef": "_torch_state:WeakTensorRef",
         "DisableTorchFunction": "core.subclass:DisableTorchFunction",
         "DisableTorchFunctionSubclass": "core.subclass:DisableTorchFunctionSubclass",
@@ -482,6 +483,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "custom_op": "library:custom_op",
     },
     "_library.infer_schema": {
+        "tuple_to_list": "_torch_helpers:list_of",
         "infer_schema": "library:infer_schema",
     },
     "_logging": {
@@ -518,6 +520,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "TransformGetItemToIndex": "_torch_private:TransformGetItemToIndex",
     },
     "_jit_internal": {
+        "_qualified_name": "fx._names:qualified_name",
         "_disable_emit_hooks": "jit._switches:disable_emit_hooks",
         "BroadcastingList1": "jit.annotations:BroadcastingList1",
         "BroadcastingList2": "jit.annotations:BroadcastingList2",
@@ -613,6 +616,25 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_script_if_tracing": "jit:script_if_tracing",
         "_wait": "jit:wait",
     },
+    "optim.lr_scheduler": {
+        "_enable_get_lr_call": "_torch_helpers:inside_of_step",
+        "_update_param_group_val": "_torch_helpers:set_hyperparameter",
+    },
+    "fx.proxy": {
+        "Scope": "_torch_helpers:Scope",
+        "ScopeContextManager": "_torch_helpers:ScopeContextManager",
+    },
+    "fx": {
+        "GraphAppendingTracer": "fx.proxy:GraphAppendingTracer",
+    },
+    "_custom_op.impl": {
+        "custom_op": "library.older:custom_op",
+        "get_ctx": "library:get_ctx",
+        "infer_schema": "library:infer_schema",
+    },
+    "torch_version": {
+        "Version": "torch_version:TorchVersion",
+    },
     "jit._logging": {},
     "jit.frontend": {
         "FrontendError": "jit._switches:FrontendError",
@@ -668,13 +690,21 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",
     },
     "fx.graph": {
+        "inplace_methods": "_torch_helpers:IN_PLACE_METHODS",
+        "magic_methods": "_torch_helpers:MAGIC_METHODS",
+        "reflectable_magic_methods": "_torch_helpers:REFLECTABLE_METHODS",
+        "dtype_abbrs": "utils._dtype_abbrs:dtype_abbrs",
+        "_Namespace": "fx._names:Namespace",
         "_type_repr": "fx._names:type_repr",
     },
     "fx.node": {
+        "_get_qualified_name": "fx._names:qualified_name",
         "_format_arg": "fx.node:format_arg",
         "_type_repr": "fx._names:type_repr",
     },
     "fx.graph_module": {
+        "_del_attr": "_torch_helpers:delete_attribute",
+        "_has_attr": "_torch_helpers:has_attribute",
         "_CodeOnlyModule": "_torch_private:CodeOnlyModule",
         "_USER_PRESERVED_ATTRIBUTES_KEY": "_torch_private:PRESERVED_ATTRIBUTES",
         "_assign_attr": "fx.graph_module:assign_attribute",
@@ -693,6 +723,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "tree_unflatten": "utils._pytree:tree_unflatten",
     },
     "nn.modules.module": {
+        "_global_backward_hooks": "_torch_helpers:BACKWARD_HOOKS",
+        "_global_backward_pre_hooks": "_torch_helpers:BACKWARD_PRE_HOOKS",
+        "_global_forward_hooks": "_torch_helpers:FORWARD_HOOKS",
+        "_global_forward_hooks_always_called": "_torch_helpers:FORWARD_HOOKS_ALWAYS_CALLED",
+        "_global_forward_hooks_with_kwargs": "_torch_helpers:FORWARD_HOOKS_WITH_KWARGS",
+        "_global_forward_pre_hooks": "_torch_helpers:FORWARD_PRE_HOOKS",
+        "_has_any_global_hook": "_torch_helpers:has_hooks_of_all_modules",
         "_addindent": "_torch_private:add_indent",
         "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
         "_global_buffer_registration_hooks": "_torch_private:BUFFER_HOOKS",
@@ -739,6 +776,12 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_strong_wolfe": "_torch_private:strong_wolfe",
     },
     "optim.optimizer": {
+        "_disable_dynamo_if_unsupported": "_torch_helpers:without_compiler",
+        "_dispatch_sqrt": "_torch_helpers:square_root",
+        "_get_scalar_dtype": "_torch_helpers:dtype_of_steps",
+        "_get_value": "_torch_helpers:number_of",
+        "_stack_if_compiling": "_torch_helpers:unchanged_outside_of_compilers",
+        "_view_as_real": "_torch_helpers:as_real",
         "_default_to_fused_or_foreach": "_torch_private:fused_or_foreach",
         "_use_grad_for_differentiable": "_torch_private:with_grad_if_differentiable",
         "StateDict": "_torch_private:STATE_DICT",
@@ -802,6 +845,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "var": "masked:var",
     },
     "masked.maskedtensor.binary": {
+        "BINARY_NAMES": "masked.maskedtensor.packets:BINARY_NAMES",
         "INPLACE_BINARY_NAMES": "masked.maskedtensor.packets:INPLACE_BINARY_NAMES",
         "NATIVE_BINARY_FNS": "masked.maskedtensor.packets:NATIVE_BINARY_FNS",
         "NATIVE_INPLACE_BINARY_FNS": "masked.maskedtensor.packets:NATIVE_INPLACE_BINARY_FNS",
@@ -818,9 +862,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "PASSTHROUGH_FNS": "masked.maskedtensor.packets:PASSTHROUGH_FNS",
     },
     "masked.maskedtensor.reductions": {
+        "REDUCE_NAMES": "masked.maskedtensor.packets:REDUCE_NAMES",
         "NATIVE_REDUCE_FNS": "masked.maskedtensor.packets:NATIVE_REDUCE_FNS",
     },
     "masked.maskedtensor.unary": {
+        "UNARY_NAMES": "masked.maskedtensor.packets:UNARY_NAMES",
         "INPLACE_UNARY_NAMES": "masked.maskedtensor.packets:INPLACE_UNARY_NAMES",
         "NATIVE_INPLACE_UNARY_FNS": "masked.maskedtensor.packets:NATIVE_INPLACE_UNARY_FNS",
         "NATIVE_UNARY_FNS": "masked.maskedtensor.packets:NATIVE_UNARY_FNS",

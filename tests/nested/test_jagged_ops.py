@@ -269,6 +269,13 @@ def test_index_put_returns_a_copy_with_the_places_written():
     made = x.index_put((torch.tensor([1]), torch.tensor([2])), torch.tensor([[5.0, 6.0]], dtype=x.dtype))
     assert made[1][2].tolist() == [5.0, 6.0] and x[1][2].tolist() != [5.0, 6.0]
     assert made[0].equal(x[0]) and made[1][:2].equal(x[1][:2])
+    made = x.index_put((torch.tensor([0, 2]),), torch.tensor(7.0, dtype=x.dtype))
+    assert [part.eq(7).all().item() for part in made.unbind()] == [True, False, True]
+    with pytest.raises(RuntimeError, match="only works on contiguous NJTs"):
+        with_holes(2).index_put((torch.tensor([0]),), torch.tensor(7.0))
+    leaf = x.detach().requires_grad_()
+    leaf.index_put((torch.tensor([1]), torch.tensor([2])), torch.zeros(1, 2, dtype=x.dtype)).sum().backward()
+    assert leaf.grad[1].tolist() == [[1, 1], [1, 1], [0, 0]]
 
 
 def test_masked_select_keeps_the_chosen_elements_of_every_part():
@@ -288,3 +295,12 @@ def test_where_takes_a_jagged_condition_and_dense_operands_of_fewer_dimensions()
         torch.where(torch.tensor(True), x, x)
     with pytest.raises(ValueError, match="broadcasting nested tensors with dense tensors of equal or higher dim"):
         torch.where(x > 0, x, torch.zeros(3, 1, 2, dtype=x.dtype))
+
+
+def test_embedding_bags_are_the_parts_of_a_jagged_tensor():
+    weight = torch.randn(5, 3)
+    bags = nested.nested_tensor([torch.tensor([0, 1]), torch.tensor([2, 3, 4])], layout=torch.jagged)
+    expected = torch.stack([weight[:2].sum(0), weight[2:].sum(0)])
+    torch.testing.assert_close(F.embedding_bag(bags, weight, mode="sum"), expected)
+    with pytest.raises(ValueError, match="per_sample_weights must be nested"):
+        F.embedding_bag(bags, weight, mode="sum", per_sample_weights=torch.ones(2, 3))

@@ -172,21 +172,29 @@ def view(self: Any, size: Any) -> Any:
     return ragged_as(values.reshape(*values.shape[:kept - 1], *size[kept:]), self)
 
 
+def with_places_written(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    """The values after a write to places that are given by the number of a part and a position within it."""
+    data = self._extra.sparse
+    if len(indices) < data.axis + 2:
+        if not data.is_contiguous:
+            raise RuntimeError("index_put(): If ragged dimension is not part of indices, this only works on contiguous NJTs")
+        padded = call(to_padded, [self, 0.0, None])
+        return values_of(call(from_padded, [padded.index_put(indices, values, accumulate), self]))
+    if data.axis or any([i is None for i in indices[:2]]):
+        raise RuntimeError("index_put(): indices must be given for the batch and for the ragged dimension after it")
+    rows = data.ragged.offsets[indices[0]] + indices[1]
+    return values_of(self).index_put((rows, *indices[2:]), values, accumulate)
+
+
 @jagged_form("index_put_")
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
-    """Write to places that are given by the number of a part and a position within it."""
-    data = self._extra.sparse
-    if data.axis or len(indices) < 2 or any([i is None for i in indices[:2]]):
-        raise RuntimeError("If ragged dimension is not part of indices, this only works on contiguous NJTs")
-    rows = data.ragged.offsets[indices[0]] + indices[1]
-    values_of(self).index_put_((rows, *indices[2:]), values, accumulate)
+    values_of(self).copy_(with_places_written(self, indices, values, accumulate))
     return self
 
 
 @jagged_form("index_put")
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
-    made = self.clone()
-    return index_put_(made, indices, values, accumulate)
+    return ragged_as(with_places_written(self, indices, values, accumulate), self)
 
 
 @jagged_form("masked_select")

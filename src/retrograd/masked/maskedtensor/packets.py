@@ -10,7 +10,8 @@ from retrograd.ops.load import load_all
 LISTS = {"NATIVE_UNARY_FNS": ("unary", ""), "NATIVE_INPLACE_UNARY_FNS": ("unary", "_"),
          "NATIVE_BINARY_FNS": ("binary", ""), "NATIVE_INPLACE_BINARY_FNS": ("binary", "_"),
          "NATIVE_REDUCE_FNS": ("reduction", ""), "PASSTHROUGH_FNS": ("passthrough", "")}
-NAME_LISTS = {"INPLACE_UNARY_NAMES": ("unary", "_"), "INPLACE_BINARY_NAMES": ("binary", "_")}
+NAME_LISTS = {"UNARY_NAMES": ("unary", ""), "BINARY_NAMES": ("binary", ""), "REDUCE_NAMES": ("reduction", ""),
+              "INPLACE_UNARY_NAMES": ("unary", "_"), "INPLACE_BINARY_NAMES": ("binary", "_")}
 
 
 def kind_of(name: str) -> str | None:

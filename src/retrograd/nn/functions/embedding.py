@@ -58,7 +58,14 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
                          f"the same shape as the input ({input.shape})")
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
-    if input.dim() == 2:
+    if input.dim() == 2 and input.is_nested:
+        offsets, include_last_offset = input.offsets(), True
+        input = input.values().reshape(-1)
+        if per_sample_weights is not None:
+            if not per_sample_weights.is_nested:
+                raise ValueError("If input is nested, then per_sample_weights must be nested if specified")
+            per_sample_weights = per_sample_weights.values().reshape(-1)
+    elif input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                              f"sequences. However, found offsets of type {type(offsets)}")
