@@ -169,3 +169,13 @@ def test_what_is_detached_from_an_inference_tensor_can_be_written(alias: Any) ->
     assert x.tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
         x.add_(1)
+
+
+def test_strides_of_a_wrapper_are_as_many_as_its_sizes():
+    class Wrapper(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(RuntimeError, match=r"dimensionality of sizes \(1\) must match dimensionality of strides \(2\)"):
+        torch.Tensor._make_wrapper_subclass(Wrapper, (2,), strides=(1, 2))

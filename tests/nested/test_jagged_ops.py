@@ -302,5 +302,5 @@ def test_embedding_bags_are_the_parts_of_a_jagged_tensor():
     bags = nested.nested_tensor([torch.tensor([0, 1]), torch.tensor([2, 3, 4])], layout=torch.jagged)
     expected = torch.stack([weight[:2].sum(0), weight[2:].sum(0)])
     torch.testing.assert_close(F.embedding_bag(bags, weight, mode="sum"), expected)
-    with pytest.raises(ValueError, match="per_sample_weights must be nested"):
-        F.embedding_bag(bags, weight, mode="sum", per_sample_weights=torch.ones(2, 3))
+    shares = bags.to(weight.dtype) * 0 + 2
+    torch.testing.assert_close(F.embedding_bag(bags, weight, mode="sum", per_sample_weights=shares), 2 * expected)

@@ -411,6 +411,8 @@ def make_wrapper_subclass(cls: Any, size: Any = None, strides: Any = None, stora
         raise TypeError("_make_wrapper_subclass(): argument 'size' (position 2) must be tuple of ints, not "
                         f"{type(size).__name__}")
     shape = tuple([int(n) for n in size])
+    if strides is not None and len(strides) != len(shape):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
     numpy_dtype = (dtype or get_default_dtype()).numpy
     array = reserved_array(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype,
                            int(storage_offset or 0))

@@ -101,3 +101,8 @@ def test_packed_sequences_are_cast_to_every_kind_of_number():
 def test_only_tensors_are_padded():
     with pytest.raises(TypeError, match="expected Tensor as element 1 in argument 0, but got int"):
         torch.nn.utils.rnn.pad_sequence([torch.ones(1), 1])
+
+
+def test_batch_sizes_are_on_the_cpu():
+    with pytest.raises(ValueError, match="batch_sizes should always be on CPU"):
+        PackedSequence(torch.ones(2), torch.tensor([1, 1], device="meta"))

@@ -31,6 +31,9 @@ class SDPBackend(IntEnum):
     def __repr__(self) -> str:
         return f"<SDPBackend.{self.name}: {self.value}>"
 
+    def __str__(self) -> str:
+        return f"SDPBackend.{self.name}"
+
 
 ORDER = (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH,
          SDPBackend.OVERRIDEABLE)
