@@ -42,9 +42,9 @@ class PackedSequence(Packed):
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes.device.type != "cpu":
-            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
-                             "They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
-                             "nn.utils.rnn.")
+            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                             "manually. They should be instantiated by functions like pack_sequence and "
+                             "pack_padded_sequences in nn.utils.rnn.")
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
