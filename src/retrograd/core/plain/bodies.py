@@ -5,6 +5,7 @@ fails, or the kernel raises, the result is `ASK`: the layers run the call and ra
 """
 from __future__ import annotations
 
+import re
 from textwrap import indent
 from types import FunctionType
 from typing import Any
@@ -14,16 +15,19 @@ import numpy as np
 from retrograd.core import dispatch
 from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call_ordinary, make_view
+from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.kernels import run_kernel, write_into
 from retrograd.core.lists import Each
 from retrograd.core.origin import remember
 from retrograd.core.plain.operators import COMMON, constant, new_text, run_text
+from retrograd.core.plain.straight import Kernels, straight
 from retrograd.core.recipe import NOT_IMPLEMENTED, SHAPE, SIZES, VALUE
 from retrograd.core.record import dropped, finish, node_class, record, save_results
 from retrograd.core.saved import save_output
-from retrograd.core.tensor import Tensor, View, counter_of, new_tensor, wants_grad
+from retrograd.core.tensor import Size, Tensor, View, counter_of, new_tensor, wants_grad
 from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
+VARIABLE = re.compile(r"\b[ac]\d")           # in the text of an expression that is not the same in every call
 ASK = object()                 # the schemas and the layers must run this call
 # `dispatch.call` without generated functions
 layered: Any = FunctionType(dispatch.call.__code__, dispatch.call.__globals__, "call")
@@ -121,8 +125,10 @@ class Body:
     FLOAT = "({0}.dtype is F32 or {0}.dtype is F64)"
     IN_ORDER = "({0}.ndim < 2 or ({0}.flags.c_contiguous and {0}.size and (1 not in {0}.shape or is_regular({0}))))"
 
-    def __init__(self, op: Any, expressions: list[str], types: dict[int, Any], public: bool = True) -> None:
+    def __init__(self, op: Any, expressions: list[str], types: dict[int, Any], public: bool = True,
+                 example: Any = None) -> None:
         self.op, self.expressions, self.types, self.public = op, expressions, types, public
+        self.example = example                # the arguments of a call like those to come
         self.values = ", ".join(expressions)
         given = [i for i in op.tensor_args if expressions[i] != "None"]
         self.tensors = [i for i in given if types[i] is not int and types[i] is not float]
@@ -381,19 +387,59 @@ class Body:
             return self.trying(f"z = {through}")
         direct = f"compute({', '.join(self.operands())})"
         checked = f"check({self.values}); " if op.check is not None else ""
-        if not (self.alike or op.widen or op.floats or op.scalar_args):
+        alike = self.alike or op.widen or op.floats or op.scalar_args
+        if alike and op.checks_dtypes:
+            checked = ""
+        key = self.key()
+        if key is not None:
+            direct = f"kernels.learn({', '.join(['key', *self.operands()[1:]])})"
+            found = f"run({', '.join([f'x{i}' for i in self.tensors])})"
+        if not alike:
             if op.is_view or op.has_lists or not self.tensors or "as_is" in op.traits or "view_copy" in op.traits:
-                return self.trying(f"{checked}z = {direct}")
-            known = " and ".join([f"x{i}.dtype.kind != 'W'" for i in self.tensors])      # no complex32
-            return self.trying(f"if {known}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
-        if self.tensors == [0] and op.schema.params[0].is_list and op.promote == "common" and not op.elementwise:
+                lines = [f"{checked}z = {direct}"]
+                return self.trying(*lines) if key is None else self.trying(
+                    f"key = {key}", "run = kernels.get(key)", f"{checked}z = {direct} if run is None else {found}")
+            tests = [f"x{i}.dtype.kind != 'W'" for i in self.tensors]            # no complex32
+        elif self.tensors == [0] and op.schema.params[0].is_list and op.promote == "common" and not op.elementwise:
             return self.trying("d = x0[0].dtype", "if (d is F32 or d is F64) and all([x.dtype is d for x in x0]):",
                                f"    {checked}z = {direct}", "else:", f"    z = {through}")
-        if op.has_lists or not self.tensors:
+        elif op.has_lists or not self.tensors:
             return self.trying(f"z = {through}")
-        if op.checks_dtypes:
-            checked = ""
-        return self.trying(f"if {' and '.join(self.fits())}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
+        else:
+            tests = self.fits()
+        lines = [f"if {' and '.join(tests)}:", f"    {checked}z = {direct}", "else:", f"    z = {through}"]
+        if key is not None:
+            lines[:1] = [f"key = {key}", "run = kernels.get(key)", "if run is not None:", f"    {checked}z = {found}",
+                         f"elif {' and '.join(tests)}:"]
+        return self.trying(*lines)
+
+    def key(self) -> str | None:
+        """The text of what the lines of the kernel depend on, if running these alone is faster; see NOTE [Straight kernels]."""
+        op = self.op
+        if op.direct or op.random or self.example is None or op.has_lists or self.numbers or not self.tensors:
+            return None
+        parts = [f"x{i}.{name}" for i in self.tensors for name in ("dtype", "shape", "strides")]
+        for i, e in enumerate(self.expressions):
+            kind = self.types[i]
+            if i in self.tensors or kind is type(None) or not VARIABLE.search(e):
+                continue
+            if kind is float:
+                parts.append(f"{e} or repr({e})")              # 0 and -0 are equal
+            elif kind in (list, tuple) and op.schema.params[i].type != "int":
+                parts.append(f"repr({e})")
+            elif kind is list:
+                parts.append(f"tuple({e})")
+            elif kind in (int, bool, str, tuple, Size, dtype_class):
+                parts.append(e)
+            else:
+                return None
+        values = [v.array if isinstance(v, Tensor) else v for v in self.example]
+        for i in op.dtype_args:
+            values[i] = None if values[i] is None else values[i].numpy
+        if straight(op.compute, values, 500 + 150 * len(self.tensors)) is None:
+            return None
+        self.space["kernels"] = Kernels(op.compute)
+        return f"({', '.join(parts)},)"
 
     def operands(self) -> list[str]:
         """The arguments of the kernel where no operand needs promotion."""

@@ -151,6 +151,7 @@ class Call:
             return
         binding = bindings[index]
         schema = self.schema = binding.schema
+        self.bound = bound
         self.target = targets[index]
         places = self.places(binding)
         if places is None or not all([self.refuses(earlier) for earlier in bindings[:index]]):
@@ -275,7 +276,7 @@ def body_of(call: Call) -> tuple[str, dict[str, Any]] | None:
     space = dict(SPACE, ints=ints, tensors=tensors, numbers_of=numbers, **call.space)
     op = call.target
     if type(op) is OpDef:
-        body = Body(meaning(op), call.expressions, call.types)
+        body = Body(meaning(op), call.expressions, call.types, example=call.bound)
         if call.schema.writes_list and (type(op.compute) is not Each or not call.args or not body.each()):
             return None
         text += body.text()
@@ -346,7 +347,7 @@ def written_body(op: OpDef, args: Any) -> Any:
     if flagged:
         text += f"    if {' or '.join([f'{a}._flags' for a in flagged])}: return ASK\n"
     text += "".join([f"    {line}\n" for line in lines])
-    body = Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False)
+    body = Body(op, expressions, {i: type(value) for i, value in enumerate(args)}, False, args)
     text += body.text()
     space = dict(SPACE, tensors=tensors, **body.space)
     run_text(text, op.name, space)

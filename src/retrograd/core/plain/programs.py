@@ -30,6 +30,7 @@ from retrograd.core.kernels import (
 from retrograd.core.modes import push_mode, remove_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, new_text
+from retrograd.core.plain.straight import Recorded, Recorder, Unrecordable, straight
 from retrograd.core.recipe import ATTR, GRAD, GRADS, SAVED
 from retrograd.core.record import rule_arguments
 from retrograd.core.tensor import Counter, Tensor, View, counter_of, new_tensor
@@ -217,11 +218,13 @@ class Trace:
         """The result of a kernel on the arrays of `args`, and the text of its call."""
         values, texts = arrays_of(args), [self.spelled(a) for a in args]
         uniform = plain_uniformity(op, values)
-        checked = op.check is not None and not op.checks_dtypes
-        if checked or any([type(v) is ndarray and v.dtype.kind == "W" for v in values]):
+        if op.check is not None and not (op.checks_dtypes and uniform == 2):
+            try:
+                op.check(*[described(a) for a in args])
+            except (Unrecordable, AttributeError, TypeError):         # it asks for values
+                return self.through(op, values, texts)
+        if any([type(v) is ndarray and v.dtype.kind == "W" for v in values]):
             return self.through(op, values, texts)
-        if op.check is not None and uniform != 2:
-            op.check(*args)
         if not uniform:
             if op.promote is not None:
                 check_shapes(op, args)
@@ -250,7 +253,10 @@ class Trace:
                 text = f"{self.constant(op.fast)}({', '.join(texts[:len(op.tensor_args)])})"
             else:
                 z = op.compute(np, *values)
-                text = f"{self.constant(op.compute)}(np, {', '.join(texts)})"
+                kernel = straight(op.compute, values)
+                arrays = [t for t, v in zip(texts, values, strict=True) if type(v) is ndarray]
+                text = (f"{self.constant(op.compute)}(np, {', '.join(texts)})" if kernel is None else
+                        f"{self.constant(kernel)}({', '.join(arrays)})")
         if order is not None and type(z) is ndarray and z.ndim > 1 and in_order(op, order, z) is not z:
             return self.through(op, arrays_of(args), texts)
         return z, text
@@ -332,6 +338,14 @@ def elsewhere(op: OpDef, args: Any) -> bool:
         return False
     device, layout = args[place], args[place - 1]
     return device is not None and device.type != "cpu" or layout is not None and getattr(layout, "name", "") != "strided"
+
+
+def described(value: Any) -> Any:
+    """A tensor of the same form whose values cannot be read."""
+    if type(value) in (tuple, list):
+        return [described(v) for v in value]
+    unread: Any = Recorded(Recorder(), value.array, "x") if isinstance(value, Tensor) else None
+    return value if unread is None else new_tensor(unread)
 
 
 def same(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:

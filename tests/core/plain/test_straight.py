@@ -1,0 +1,105 @@
+"""Recorded kernels do what the kernels do, with the values they were recorded with and with others."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retrograd.core.kernels import plain_uniformity
+from retrograd.core.plain.straight import Kernels, Unrecordable, alike, recorded, straight
+from retrograd.core.tensor import COMPILED, Tensor
+from tests.ops import cases
+
+SKIPPED = {"empty", "empty_like", "new_empty", "new_empty_strided", "empty_strided", "empty_permuted"}
+
+
+def values_of(case: Any) -> list[Any]:
+    op = case.op
+    values = [cases.value(a) if isinstance(a, Tensor) else a for a in case.args]
+    for i in op.dtype_args:
+        values[i] = None if values[i] is None else values[i].numpy
+    return values
+
+
+def is_recorded(case: Any) -> bool:
+    """Whether the plain core may run a recorded form of the op's kernel."""
+    op = case.op
+    return not (COMPILED or op.composite or op.random or op.direct or op.is_inplace or op.is_out or op.has_lists
+                or op.name in SKIPPED or op.kernel is None) and bool(plain_uniformity(op, values_of(case)))
+
+
+def others(value: Any) -> Any:
+    """An array of the same form with other values; indices stay valid."""
+    if type(value) is not np.ndarray:
+        return value
+    made = np.empty_like(value)
+    made[...] = value * value.dtype.type(0.75) if value.dtype.kind in "fc" else value.reshape(-1)[::-1].reshape(value.shape)
+    return made if made.strides == value.strides else value
+
+
+@cases.over(is_recorded)
+def test_recorded_kernels_give_the_same_bits(case: Any) -> None:
+    compute, values = case.op.compute, values_of(case)
+    try:
+        run = recorded(compute, values)
+    except Exception:                # it asks for values: every call runs the kernel
+        return
+    for given in (values, [others(v) for v in values]):
+        try:
+            expected = compute(np, *given)
+        except Exception:            # other values may be refused
+            continue
+        assert alike(run(*[v for v in given if type(v) is np.ndarray]), expected)
+
+
+def normalized(xp: Any, x: Any, dim: int) -> Any:
+    kept = x - xp.add.reduce(x, dim, keepdims=True) / x.shape[dim]
+    kept *= 2.0
+    return xp.ascontiguousarray(kept).reshape(x.shape), xp.zeros(2)
+
+
+def test_a_recorded_kernel_has_its_calls_alone() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    run = recorded(normalized, [x, 1])
+    assert alike(run(x), normalized(np, x, 1)) and alike(run(x * x), normalized(np, x * x, 1))
+    assert run(x)[1] is not run(x)[1]           # each result is new
+
+
+@pytest.mark.parametrize("compute", [
+    lambda xp, x: x if (x > 0).all() else -x,
+    lambda xp, x: x * float(x[0]),
+    lambda xp, x: xp.nonzero(x)[0],
+    lambda xp, x: x[x > 0],
+    lambda xp, x: xp.asarray(x.tolist()),
+    lambda xp, x: np.linalg.norm(np.asarray(x)),
+    lambda xp, x: xp.random.rand(2) + x,
+    lambda xp, x: [x.fill(2.0), x][1],
+    lambda xp, x: xp.multiply(x, x, x),
+    lambda xp, x: xp.asarray(np.ones(2)) if x.ndim else x,
+    lambda xp, x: x.take(np.array([1]), 0, np.empty(1)),
+])
+def test_kernels_that_depend_on_values_or_write_to_operands_are_not_recorded(compute: Any) -> None:
+    x = np.array([1.0, 2.0])
+    with pytest.raises((Unrecordable, AttributeError, TypeError, ValueError)):
+        recorded(compute, [x])
+    assert x.tolist() == [1.0, 2.0]
+    assert straight(compute, [x.copy()]) is None
+
+
+def test_a_key_is_recorded_when_it_is_met_again() -> None:
+    runs: list[int] = []
+
+    def compute(xp: Any, x: Any) -> Any:
+        runs.append(1)
+        for _ in range(200):
+            len(x.shape)
+        return x + x
+
+    kernels = Kernels(compute)
+    x = np.ones(3)
+    for _ in range(3):
+        assert kernels.learn("key", x).tolist() == [2.0] * 3
+    count = len(runs)
+    assert kernels["key"](x * 2).tolist() == [4.0] * 3
+    assert len(runs) == count and "other" not in kernels
