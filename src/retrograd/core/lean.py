@@ -47,6 +47,14 @@ def pooled(cls: type) -> type:
     return cls
 
 
+def own_fields(cls: type) -> None:
+    """Compiled code lets the garbage collector see through containers that nodes of this class own (see probe.pyx)."""
+
+
+def untrack_fields(node: Node) -> None:
+    """Compiled code takes the containers that a node owns out of the garbage collector (see probe.pyx)."""
+
+
 def new_instance(cls: Any) -> Node:
     """A new node with all fields None or 0, except those that `record.new_node` sets."""
     node = cls.__new__(cls)

@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
 """Calls of kernels: tests of the operands in C (kernels.py has the same in Python), a call with a list of arguments,
 kernels that are one function of another library; and the memory of nodes."""
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from importlib import import_module
 from numpy import asarray, empty
 from retrograd.core.opdef cimport OpDef
@@ -76,6 +76,31 @@ cdef extern from *:
         if (owned) Py_DECREF(cls);
         Py_TRASHCAN_END
     }
+    /* The tuple and the list that a node alone owns are not tracked by the garbage collector: the node shows it what they hold,
+       which halves the objects that a collection of a growing graph looks at. While somebody else refers to one of them, what it
+       holds counts as referenced from outside. */
+    typedef PyObject *(*field_t)(PyObject *);
+    static field_t owned_fields[2];
+    static traverseproc visit_fields = NULL;
+    static int visit_node(PyObject *node, visitproc visit, void *arg) {
+        for (int k = 0; k < 2; k++) {
+            PyObject *owned = owned_fields[k](node);
+            if (!owned || owned == Py_None || Py_REFCNT(owned) != 1 || PyObject_GC_IsTracked(owned)) continue;
+            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(owned); i++) Py_VISIT(PySequence_Fast_GET_ITEM(owned, i));
+        }
+        return visit_fields(node, visit, arg);
+    }
+    static void untrack(PyObject *container) {
+    #ifndef Py_GIL_DISABLED
+        if (container != Py_None && visit_fields) PyObject_GC_UnTrack(container);
+    #endif
+    }
+    static void use_visitor(PyTypeObject *t, field_t first, field_t second) {
+        if (t->tp_traverse == visit_node) return;
+        owned_fields[0] = first; owned_fields[1] = second;
+        visit_fields = t->tp_traverse;
+        t->tp_traverse = visit_node;
+    }
     static void use_pool(PyObject *cls) {
         PyTypeObject *t = (PyTypeObject *)cls, *base = t->tp_base;
         if (t->tp_basicsize != base->tp_basicsize || t->tp_dictoffset || t->tp_finalize || (node_size && node_size != t->tp_basicsize)) return;
@@ -92,6 +117,9 @@ cdef extern from *:
     """
     Py_ssize_t Py_REFCNT(PyObject *)
     void use_pool(object cls)
+    void untrack(object container)
+    ctypedef PyObject *(*field_t)(PyObject *) noexcept
+    void use_visitor(PyTypeObject *cls, field_t first, field_t second)
     object make_instance(object cls, object nothing)
     object call_list(object function, object values)
     bint equals_shape(object array, object shape)
@@ -126,6 +154,25 @@ cpdef object pooled(type cls):
     if base is not None and base.__module__ == "retrograd.core.record" and base.__name__ == "OpNode":
         use_pool(cls)
     return cls
+
+
+cdef PyObject *nexts_of(PyObject *node) noexcept:
+    return <PyObject *>(<Node>node)._next_
+
+
+cdef PyObject *saved_of(PyObject *node) noexcept:
+    return <PyObject *>(<Node>node)._saved_
+
+
+cpdef object own_fields(type cls):
+    """Let the garbage collector see through the untracked tuple `_next_` and list `_saved_` of this class's instances."""
+    use_visitor(<PyTypeObject *>cls, nexts_of, saved_of)
+
+
+cpdef object untrack_fields(Node node):
+    """Take the tuple `_next_` and the list `_saved_` of a node out of the garbage collector, see `own_fields`."""
+    untrack(node._next_)
+    untrack(node._saved_)
 
 
 cpdef object new_instance(type cls):

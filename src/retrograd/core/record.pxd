@@ -4,7 +4,7 @@ from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, describe_outputs, edge_from
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.probe cimport new_instance, pooled, spread
+from retrograd.core.probe cimport new_instance, own_fields, pooled, spread, untrack_fields
 from retrograd.core.recipe cimport Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
 from retrograd.core.state cimport Switches

@@ -14,7 +14,7 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence
 from retrograd.core.hooks import hooks
-from retrograd.core.lean import new_instance, pooled, spread
+from retrograd.core.lean import new_instance, own_fields, pooled, spread, untrack_fields
 from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.recipe import (
@@ -142,6 +142,9 @@ class OpNode(Node):
         shown = {*["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]],
                  *["_raw_saved_" + n for n in op.saved_names]}
         return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
+
+
+own_fields(OpNode)
 
 
 def check_saved(node: Node) -> None:
@@ -380,6 +383,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         for slot, kind, arg, extra in plan.attrs:
             values[slot] = attribute_value(kind, args[arg] if arg < len(args) else op.defaults[arg], extra)
         node._attrs_ = tuple(values)           # a tuple of numbers is untracked by the garbage collector, a list never is
+    untrack_fields(node)
     if switches.any_mode and tls.origins:
         remember(node)
     return node
