@@ -48,5 +48,5 @@ cpdef loop(GraphTask task, Node first=*)
 @cython.locals(t=Tensor, leaf=Tensor, sink=AccumulateGrad, array=Array)
 cdef fitted(Node node, int nr, grad, Node sender, int index)
 
-@cython.locals(arrived=list)
+@cython.locals(arrived=list, old=Tensor, new=Tensor, both=Tensor, array=Array, in_place=bint)
 cpdef deliver(GraphTask task, Node node, int nr, grad, Node sender, int index)

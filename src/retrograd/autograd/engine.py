@@ -428,9 +428,12 @@ def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) 
     if old is None:
         arrived[nr] = grad
     else:                         # sparse + dense is not defined, dense + sparse is
+        new = grad
+        array = old.array
         in_place = not task.create_graph and type(old) is Tensor and not (
-            old._flags & ~FLAG_PENDING or grad._flags & ~(FLAG_PENDING | FLAG_CONJ | FLAG_NEG)) and (
-                getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc)      # in PyTorch
+            old._flags & ~FLAG_PENDING or new._flags & ~(FLAG_PENDING | FLAG_CONJ | FLAG_NEG)) and (
+                getrefcount(old) <= Alone.count and array.base is None        # in PyTorch
+                and (array.flags.c_contiguous or array.flags.f_contiguous))
         both = grad + old if old._flags & FLAG_SPARSE else old + grad
         if in_place:
             if both._counter is None:             # not `counter_of`, which computes a value that is pending
