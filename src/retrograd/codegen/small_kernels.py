@@ -88,8 +88,10 @@ static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t narg
   npy_intp dims[NPY_MAXDIMS], total = PyArray_SIZE(a), count = 1;
   Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
   int open = -1;
-  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) == 1) Py_RETURN_NONE;
-  if (total == 0 || n == 0 || n > NPY_MAXDIMS) Py_RETURN_NONE;
+  npy_intp step = PyArray_ITEMSIZE(a);
+  if (total == 0 || n > NPY_MAXDIMS) Py_RETURN_NONE;
+  for (int i = PyArray_NDIM(a) - 1; i >= 0; step *= PyArray_DIM(a, i), i--)      /* strides of dims of size 1 are free */
+    if (PyArray_STRIDE(a, i) != step) Py_RETURN_NONE;
   for (int i = 0; i < n; i++) {
     PyObject *item = PySequence_Fast_GET_ITEM(args[1], i);
     if (!PyLong_CheckExact(item)) Py_RETURN_NONE;

@@ -5,6 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
+from retrograd.core.probe cimport spread
 from retrograd.core.quick cimport quick_result, tensors_of, write_quick, write_straight
 from retrograd.core.record cimport OpNode, finish, record, save_results, save_written
 from retrograd.core.state cimport Switches
@@ -33,6 +34,8 @@ cdef Tensor bumped(Tensor t)
 cpdef call(OpDef op, args)
 @cython.locals(t=Tensor, array=Array, values=list, arrays=list, mask=int, records=bint, floats=bint, k=Py_ssize_t, i=Py_ssize_t)
 cpdef call_ordinary(OpDef op, args)
+@cython.locals(t=Tensor)
+cdef call_composite(OpDef op, args)
 @cython.locals(z=Array, out=Tensor, node=OpNode)
 cdef record_and_run(OpDef op, args, list values, int mask, bint floats)
 @cython.locals(target=Tensor, node=OpNode)
@@ -45,8 +48,8 @@ cpdef call_slow(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
 cdef bint takes_complex(OpDef op, args) except -1
-@cython.locals(source=Tensor, x=Array, count=Py_ssize_t)
-cdef call_view(OpDef op, args)
+@cython.locals(source=Tensor, x=Array, values=list)
+cpdef call_view(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint, creation=int)
 cpdef make_view(OpDef op, Tensor source, args, Array array)
 cpdef bint is_ordinary(Tensor t) except -1

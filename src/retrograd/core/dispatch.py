@@ -25,6 +25,7 @@ from retrograd.core.kernels import (
     run_kernel,
     write_into,
 )
+from retrograd.core.lean import spread
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.quick import quick_result, tensors_of, write_quick, write_straight
@@ -221,6 +222,8 @@ def call_ordinary(op: Any, args: Any) -> Any:
         return call_view(op, args) if t._flags == 0 else call_slow(op, args)
     if op.is_out:                         # a reference to its array here would make a resized output look shared
         return call_slow(op, args)
+    if op.composite and (not op.quick or op.is_inplace):
+        return call_composite(op, args)
     records = switches.any_mode == 0 or grad_enabled()
     values = list(args)
     mask = 0                              # bit i: the i-th of op.inputs needs a gradient
@@ -256,17 +259,33 @@ def call_ordinary(op: Any, args: Any) -> Any:
         elif value is not None and type(value) is not float and type(value) is not int:
             floats = False
     if op.composite:
-        if op.quick and mask == 0:
+        if mask == 0:
             made = quick_result(op, args, values, floats)
             if made is not None:
                 return new_tensor(made) if type(made) is ndarray else tensors_of(op, made)
-        if op.is_inplace:                     # as above, for resize_
-            values.clear()
-            value = array = None              # type: ignore[assignment]
-        return op.compute(*args) if op.meant is None else call_ordinary(op.meant, args)
+        return op.compute(*args)
     if op.is_inplace:
         return call_inplace(op, args, values, mask, floats, records)
     return record_and_run(op, args, values, mask, floats)
+
+
+def call_composite(op: Any, args: Any) -> Any:
+    """`call_ordinary` for an op that only calls others; it holds no reference to an array (`resize_` counts them)."""
+    for i in op.tensor_args:
+        value = args[i]
+        if isinstance(value, Tensor):
+            t = value
+            if t._flags:
+                return call_slow(op, args)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if t._flags:
+                        return call_slow(op, args)
+    if op.meant is not None:
+        return call_ordinary(op.meant, args)
+    return spread(op.compute, args) if type(args) is list else op.compute(*args)
 
 
 def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> Any:
@@ -342,20 +361,16 @@ def takes_complex(op: Any, args: Any) -> bool:
 
 def call_view(op: OpDef, args: Any) -> Any:
     """`call_ordinary` for one differentiable view of one tensor."""
+    if not op._ready:
+        op.prepare()
     source = args[0]
     native = op.native
     x = source.array
     made = None
     if native is not None and op.check is None:
-        count = len(args)
-        if count == 1:
-            made = native(x)
-        elif count == 2:
-            made = native(x, args[1])
-        elif count == 3:
-            made = native(x, args[1], args[2])
-        else:
-            made = native(x, *args[1:])
+        values = list(args)
+        values[0] = x
+        made = spread(native, values)
     if made is None:
         made = run_kernel(op, args, [x, *args[1:]])
     if op.flips:

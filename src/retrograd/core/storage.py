@@ -100,10 +100,20 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
 strides_of = element_strides if compiled is None else compiled.strides_of
 
 
+def is_row_major(array: np.ndarray) -> bool:
+    """Whether the strides are those of a new array, also along dimensions of size 1."""
+    step = array.itemsize
+    for n, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
 def reshaped_array(array: np.ndarray, size: Sequence[int]) -> ndarray | None:
     """A view of `array` in another shape; None where viewability or the strides need the general computation."""
     shape = array.shape
-    if 1 in shape or 0 in shape or not size or not array.flags.c_contiguous:
+    if 0 in shape or not array.flags.c_contiguous or 1 in shape and not is_row_major(array):
         return None
     try:
         return array.reshape(size)

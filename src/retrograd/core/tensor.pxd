@@ -7,10 +7,12 @@ from retrograd.core.state cimport Switches
 
 cdef Switches switches
 
+@cython.freelist(64)
 cdef class Counter:
     cdef public long long n
     cdef public str writes      # a str and not an object, so that counters stay out of the garbage collector
 
+@cython.freelist(64)
 cdef class View:
     cdef public Tensor base
     cdef public object op, args

@@ -593,7 +593,11 @@ def init_tensor(t: Tensor, array: ndarray) -> None:
 
 def new_tensor(array: ndarray) -> Tensor:
     """A tensor on `array`, without the cost of `Tensor.__init__`, since every op creates one."""
-    t = Tensor.__new__(Tensor) if NATIVE else object.__new__(Tensor)
+    if NATIVE:                            # whose other fields are None or 0 from the start
+        t = Tensor.__new__(Tensor)
+        t.array = array
+        return t
+    t = object.__new__(Tensor)
     t.array = array
     t._flags = t._nr = 0
     t._requires = False

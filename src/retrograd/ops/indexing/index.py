@@ -9,13 +9,13 @@ import numpy as np
 from retrograd.core import indexing, lean, storage
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
-from retrograd.core.dispatch import call, is_ordinary, make_view
+from retrograd.core.dispatch import call, call_view, is_ordinary, make_view
 from retrograd.core.dtypes import BY_NUMPY, bool_, int64, uint8
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
 from retrograd.core.opdef import OpDef, defop
-from retrograd.core.state import slow_path, switches, tls
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_SPARSE, FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
@@ -509,12 +509,8 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
-    op = select
-    if is_ordinary(self):
-        view = array[position, ...] if dim == 0 else array[(*[slice(None)] * dim, position, Ellipsis)]
-        if view.size:
-            return make_view(op, self, (dim, position), view)
-    return call(op, [self, dim, position])
+    args = [self, dim, position]
+    return call_view(select, args) if is_ordinary(self) else call(select, args)
 
 
 def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
@@ -532,12 +528,8 @@ def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
         raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     if keep_whole and start == 0 and stop >= size and step == 1:
         return self
-    op = slice_
-    if is_ordinary(self):
-        view = array[start:stop:step] if dim == 0 else array[(*[slice(None)] * dim, slice(start, stop, step))]
-        if view.size:
-            return make_view(op, self, (dim, start, stop, step), view)
-    return call(op, [self, dim, start, stop, step])
+    args = [self, dim, start, stop, step]
+    return call_view(slice_, args) if is_ordinary(self) else call(slice_, args)
 
 
 BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -616,15 +608,8 @@ def getitem(self: Any, index: Any) -> Any:
     if kind is int:
         return select_at(self, 0, index, 0)
     if kind is slice:
-        array = self.array
-        if not array.ndim:
+        if not self.array.ndim:
             raise no_slices(self, index)
-        start, stop = index.start, index.stop
-        if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
-                and not self._flags and (not switches.any_mode or not slow_path())):
-            view = array[index]                       # the most common slice, on its fastest path
-            if view.size:
-                return make_view(slice_, self, (0, 0 if start is None else start, LAST if stop is None else stop, 1), view)
         return slice_at(self, 0, index, False)
     if index is None:
         return self.unsqueeze(0)

@@ -157,11 +157,12 @@ reshape_copy = defop(
 
 def reshaped(self: Any, shape: Any) -> Any:
     """A view if the strides allow it, else a copy."""
-    array = self.array
-    if array.flags.c_contiguous and is_ordinary(self):
+    source = self
+    array = source.array
+    if array.flags.c_contiguous and is_ordinary(source):
         made = storage.reshaped(array, shape)
         if made is not None:
-            return make_view(view, self, (made.shape,), made)
+            return make_view(view, source, (made.shape,), made)
     size = geometry.infer_size(shape, array.size)
     if array.flags.c_contiguous:
         return call(view, [self, size])
