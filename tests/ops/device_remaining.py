@@ -30,56 +30,38 @@ REMAINING: dict[str, list[str]] = {
         empty_like.default empty_permuted.default empty_strided.default exponential.default exponential_.default
         fill.Scalar full_like.default geometric.default geometric_.default hamming_window.default
         hamming_window.periodic hamming_window.periodic_alpha hamming_window.periodic_alpha_beta hann_window.default
-        hann_window.periodic kaiser_window.beta kaiser_window.default kaiser_window.periodic
-        linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor linspace.default log_normal.default
-        log_normal_.default logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor multinomial.default
-        native_dropout.default new_empty_strided.default new_ones.default nonzero.default normal.Tensor_Tensor
-        normal.Tensor_float normal.float_Tensor normal.float_float normal_.default normal_functional.default
-        ones.default ones_like.default poisson.default pow.Scalar rand.default rand.generator rand_like.default
-        rand_like.generator randint.default randint.generator randint.low randint.low_generator randint_like.Tensor
-        randint_like.Tensor_generator randint_like.default randint_like.generator randint_like.low_dtype
-        randint_like.low_generator_dtype randn.default randn.generator randn_like.default randn_like.generator
-        random.default random.from random.to random_.default random_.from random_.to randperm.default
-        randperm.generator rrelu_with_noise.default rrelu_with_noise_.default uniform.default uniform_.default
-        zeros_like.default
+        hann_window.periodic kaiser_window.beta kaiser_window.default kaiser_window.periodic linspace.Scalar_Tensor
+        linspace.Tensor_Scalar linspace.Tensor_Tensor linspace.default log_normal.default log_normal_.default
+        logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor multinomial.default native_dropout.default
+        new_empty_strided.default new_ones.default nonzero.default normal.Tensor_Tensor normal.Tensor_float
+        normal.float_Tensor normal.float_float normal_.default normal_functional.default ones.default ones_like.default
+        poisson.default pow.Scalar rand.default rand.generator rand_like.default rand_like.generator randint.default
+        randint.generator randint.low randint.low_generator randint_like.Tensor randint_like.Tensor_generator
+        randint_like.default randint_like.generator randint_like.low_dtype randint_like.low_generator_dtype
+        randn.default randn.generator randn_like.default randn_like.generator random.default random.from random.to
+        random_.default random_.from random_.to randperm.default randperm.generator rrelu_with_noise.default
+        rrelu_with_noise_.default uniform.default uniform_.default zeros_like.default
     """.split(),
     "lay out memory as NumPy's buffers do": """
-        _index_put_impl.default _new_zeros_with_same_feature_meta.default _reshape_alias.default
-        _unsafe_index_put.default _unsafe_view.default as_strided.default as_strided_copy.default
-        as_strided_scatter.default diagonal.default diagonal_copy.default diagonal_scatter.default expand.default
-        expand_copy.default index_put.default masked_scatter.default narrow_copy.default permute.default
-        permute_copy.default select.int select_copy.int select_scatter.default slice.Tensor slice_copy.Tensor
-        slice_inverse.default slice_scatter.default split_with_sizes.default split_with_sizes_copy.default squeeze.dim
-        t.default t_copy.default transpose.int transpose_copy.int unbind.int unfold.default unfold_copy.default
-        unsafe_split_with_sizes.default unsqueeze.default unsqueeze_copy.default view.default view.dtype
-        view_as_complex.default view_as_real.default view_as_real_copy.default view_copy.dtype
+        _new_zeros_with_same_feature_meta.default _reshape_alias.default _unsafe_view.default as_strided.default
+        as_strided_copy.default as_strided_scatter.default diagonal.default diagonal_copy.default
+        diagonal_scatter.default expand.default expand_copy.default masked_scatter.default narrow_copy.default
+        permute.default permute_copy.default select.int select_copy.int select_scatter.default slice.Tensor
+        slice_copy.Tensor slice_inverse.default slice_scatter.default split_with_sizes.default
+        split_with_sizes_copy.default squeeze.dim t.default t_copy.default transpose.int transpose_copy.int unbind.int
+        unfold.default unfold_copy.default unsafe_split_with_sizes.default unsqueeze.default unsqueeze_copy.default
+        view.default view.dtype view_as_complex.default view_as_real.default view_as_real_copy.default view_copy.dtype
     """.split(),
     "use helpers that compute with NumPy": """
-        _adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default _cdist_backward.default
-        _cdist_forward.default _ctc_loss.Tensor _ctc_loss.default _ctc_loss_backward.Tensor _ctc_loss_backward.default
-        _dirichlet_grad.default _histogramdd_bin_edges.default _histogramdd_from_bin_tensors.default
-        _pdist_backward.default _pdist_forward.default _safe_softmax.default
-        _scaled_dot_product_flash_attention_for_cpu.default
-        _scaled_dot_product_flash_attention_for_cpu_backward.default _standard_gamma_grad.default _to_copy.default
-        _trilinear.default _unsafe_index.Tensor _unsafe_masked_index.default
-        _unsafe_masked_index_put_accumulate.default _upsample_nearest_exact2d.default
-        _upsample_nearest_exact2d_backward.default adaptive_max_pool2d.default adaptive_max_pool2d_backward.default
-        affine_grid_generator.default avg_pool2d.default avg_pool2d_backward.default avg_pool3d.default
-        avg_pool3d_backward.default channel_shuffle.default clone.default constant_pad_nd.default
-        _convolution.default
-        convolution.default convolution_backward.default copy.default diag_embed.default diagonal_backward.default
-        fill.Tensor flip.default fractional_max_pool2d.default fractional_max_pool3d.default grid_sampler_2d.default
+        _ctc_loss.Tensor _ctc_loss.default _ctc_loss_backward.Tensor _ctc_loss_backward.default _dirichlet_grad.default
+        _histogramdd_bin_edges.default _histogramdd_from_bin_tensors.default _pdist_backward.default
+        _pdist_forward.default _safe_softmax.default _scaled_dot_product_flash_attention_for_cpu.default
+        _scaled_dot_product_flash_attention_for_cpu_backward.default _standard_gamma_grad.default _unsafe_index.Tensor
+        affine_grid_generator.default _convolution.default convolution.default convolution_backward.default
+        diag_embed.default diagonal_backward.default fill.Tensor grid_sampler_2d.default
         grid_sampler_2d_backward.default grid_sampler_3d.default grid_sampler_3d_backward.default histogram.bin_ct
-        index.Tensor index_reduce.default max_pool2d_with_indices.default max_pool2d_with_indices_backward.default
-        max_pool3d_with_indices.default median.dim mode.default multi_margin_loss.default
-        multi_margin_loss_backward.default native_channel_shuffle.default nll_loss2d_backward.default
-        nll_loss2d_forward.default nonzero_static.default pixel_shuffle.default pixel_unshuffle.default put.default
-        reflection_pad1d.default reflection_pad1d_backward.default reflection_pad2d.default
-        reflection_pad2d_backward.default reflection_pad3d.default reflection_pad3d_backward.default renorm.default
-        replication_pad1d.default replication_pad1d_backward.default replication_pad2d.default
-        replication_pad2d_backward.default replication_pad3d.default replication_pad3d_backward.default roll.default
-        rot90.default scatter.value_reduce scatter_reduce.two searchsorted.Tensor segment_reduce.default
-        select_backward.default slice_backward.default sort.default sort.stable unique_consecutive.default
-        upsample_nearest2d.default upsample_nearest2d_backward.default vdot.default where.self
+        index.Tensor index_reduce.default nll_loss2d_backward.default nll_loss2d_forward.default put.default
+        renorm.default scatter.value_reduce scatter_reduce.two searchsorted.Tensor segment_reduce.default
+        slice_backward.default vdot.default where.self
     """.split(),
 }

@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core import fast_kernels
 from retrograd.core.algorithms import native
 from retrograd.core.dtypes import HALVES, is_complex_type
+from retrograd.core.lean import namespace_of
 
 SMALL = 4096                  # elements; below this NumPy is faster than calling the C function
 FEW = 256                     # the same for conversions
@@ -61,7 +62,7 @@ def converted(array: np.ndarray, dtype: Any, order: Any = "K") -> np.ndarray:
 def contiguous(array: np.ndarray) -> np.ndarray:
     """The array itself if it is row-major, else a copy that is."""
     if array.size <= SMALL or array.flags.c_contiguous or not array.ndim:
-        return np.ascontiguousarray(array)
+        return namespace_of(array).ascontiguousarray(array)
     made = np.empty(array.shape, array.dtype)
     copy_into(made, array)
     return made

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograd.core import lean
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop
@@ -90,7 +88,7 @@ def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) ->
     flat = self.flatten()
     places, values = index.reshape(-1), source.reshape(-1)
     if accumulate:
-        add_flat(flat, np.where(places < 0, places + flat.size, places), values)
+        add_flat(flat, lean.namespace_of(places).where(places < 0, places + flat.size, places), values)
     else:
         flat[places] = values
     result = flat.reshape(self.shape)

@@ -292,7 +292,7 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     if accumulate:
         add_at(self, where, lean.broadcast_to(values, shape))
     else:
-        self[where] = values.copy() if np.may_share_memory(self, values) else values
+        self[where] = values.copy() if lean.namespace_of(self).may_share_memory(self, values) else values
     return self
 
 
@@ -466,7 +466,8 @@ unsafe_index_put = defop(
 # ---- indices that may be out of range where a mask is false
 def within(self: Any, indices: Any) -> list[Any]:
     """The indices, clamped to their dimension."""
-    return [None if i is None else np.minimum(np.maximum(i, -self.shape[d]), self.shape[d] - 1) for d, i in enumerate(indices)]
+    xp = lean.namespace_of(self)
+    return [None if i is None else xp.minimum(xp.maximum(i, -self.shape[d]), self.shape[d] - 1) for d, i in enumerate(indices)]
 
 
 def masked_index_kernel(xp: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:

@@ -186,7 +186,7 @@ def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = nonzero_kernel(xp, self)[:size]
-    result = lean.full((size, self.ndim), fill_value, np.int64)
+    result = xp.full((size, self.ndim), fill_value, np.int64)
     result[:len(found)] = found
     return result
 

@@ -77,7 +77,7 @@ def cdist_forward_kernel(xp: Any, x1: Any, x2: Any, p: float, compute_mode: Any)
     if made is not None:
         return made
     difference = x1[..., :, None, :] - x2[..., None, :, :]
-    return np.ascontiguousarray(distances(xp, difference, p)).astype(x1.dtype, copy=False)
+    return xp.ascontiguousarray(distances(xp, difference, p)).astype(x1.dtype, copy=False)
 
 
 def check_cdist(x1: Any, x2: Any, p: float) -> None:
@@ -112,7 +112,7 @@ def cdist_backward_kernel(xp: Any, grad: Any, x1: Any, x2: Any, p: float, cdist:
         return made
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     slopes = slopes_of(xp, difference, cdist[..., None], p)
-    return np.ascontiguousarray((grad[..., None] * slopes).sum(-2)).astype(x1.dtype, copy=False)
+    return xp.ascontiguousarray((grad[..., None] * slopes).sum(-2)).astype(x1.dtype, copy=False)
 
 
 def cdist_double_backward(grads: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:

@@ -668,7 +668,7 @@ def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: 
     left = tuple([d for d in range(total) if d not in sumdim])
     order = order_of(tuple([a.shape for a in arrays]), kept, left)
     result = xp.einsum(arrays[0], kept[0], arrays[1], kept[1], arrays[2], kept[2], left, optimize=order)
-    return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
+    return xp.ascontiguousarray(result).astype(i1.dtype, copy=False)
 
 
 def trilinear_gradient(grad: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,

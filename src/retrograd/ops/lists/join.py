@@ -62,7 +62,7 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     if used[0].ndim in (4, 5) and all([geometry.channels_last_like(a) for a in used]):
         shape = list(used[0].shape)
         shape[dim] = sum([a.shape[dim] for a in used])
-        return xp.concatenate(used, dim, out=geometry.new_in_format(shape, used[0].dtype, True))
+        return xp.concatenate(used, dim, out=geometry.new_in_format(used[0], shape, True))
     return joined(xp, used, dim)
 
 

@@ -13,6 +13,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, reduced
 from retrograd.ops.shared import families
@@ -116,7 +117,7 @@ class OverTensors:
 
 
 def like(condition: Any, scores: Any) -> Any:
-    return condition.astype(scores.dtype) if isinstance(condition, np.ndarray) else condition.to(scores.dtype)
+    return condition.to(scores.dtype) if isinstance(condition, Tensor) else condition.astype(scores.dtype)
 
 
 def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:

@@ -129,7 +129,7 @@ def copied(array: Any, dtype: Any, strides: Any) -> Any:
     if dtype is None or array.dtype == dtype:
         if array.flags.c_contiguous and strides == storage.contiguous_strides(array.shape):
             return copy_of(array) if array.size > SMALL else array.copy()
-    made = storage.empty_strided(array.shape, strides, dtype or array.dtype)
+    made = geometry.new_beside(array, array.shape, strides, dtype or array.dtype)
     copy_into(made, array)
     return made
 

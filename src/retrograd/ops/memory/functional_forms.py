@@ -7,7 +7,7 @@ from retrograd.core import storage
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.create import random
 from retrograd.ops.memory import copy, resize
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, geometry
 
 NAMES = {"normal_": "normal_functional"}
 
@@ -16,7 +16,7 @@ def on_a_copy(kernel: Any, gaps: bool) -> Any:
     """The kernel of an in-place op applied to a copy of its target, which keeps its strides."""
     def copied(xp: Any, self: Any, *args: Any) -> Any:
         keeps_gaps = gaps and 0 not in self.strides
-        made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else xp.array(self)
+        made = geometry.new_beside(self, self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else xp.array(self)
         made[...] = self
         values = kernel(xp, made, *args)
         if values is not made:

@@ -45,8 +45,8 @@ def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
     if all([n <= 0 for n in pad]):
         part = self[tuple(source)]
         return copied(part, None, format_strides(part, None))
-    made = geometry.new_in_format(shape, self.dtype, geometry.channels_last_like(self))
-    copy_into(made, np.asarray(as_element(value, self.dtype), self.dtype))
+    made = geometry.new_in_format(self, shape, geometry.channels_last_like(self))
+    copy_into(made, xp.asarray(as_element(value, self.dtype), self.dtype))
     copy_into(made[tuple(target)], self[tuple(source)])
     return made
 

@@ -52,7 +52,7 @@ def check(name: str, rank: int, self: Any, kernel: Any, output: Any, samples: An
 
 def starts(xp: Any, sample: Any, size: int, wide: int, count: int) -> Any:
     """Where the windows of each plane start along one dimension."""
-    last = lean.full((*sample.shape, min(count, 1)), size - wide, xp.int64)
+    last = xp.full((*sample.shape, min(count, 1)), size - wide, xp.int64)
     if count < 2:
         return last
     distance = sample.dtype.type(size - wide) / sample.dtype.type(count - 1)

@@ -58,8 +58,8 @@ def with_edges(array: Any, padding: Any, rank: int, is_mirror: bool) -> Any:
         made = native.padded(array, rank, tuple(before), tuple(after), "m" if is_mirror else "r")
         if made is not None:
             return made
-    made = geometry.new_in_format((*array.shape[:lead], *[b + n + a for b, n, a in zip(before, sizes, after, strict=True)]),
-                                  array.dtype, channels_last)
+    made = geometry.new_in_format(array, (*array.shape[:lead], *[b + n + a for b, n, a in zip(before, sizes, after,
+                                                                                           strict=True)]), channels_last)
     inner = [slice(b, b + n) for b, n in zip(before, sizes, strict=True)]
     copy_into(made[(..., *inner)], array)
     for d in reversed(range(rank)):
@@ -89,8 +89,8 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
         result = self
         for i in range(rank):
             axis = self.ndim - 1 - i
-            result = result.take(places(self.shape[axis], padding[2 * i], padding[2 * i + 1]), axis)
-        made = geometry.new_in_format(result.shape, self.dtype, geometry.channels_last_like(self))
+            result = result.take(xp.asarray(places(self.shape[axis], padding[2 * i], padding[2 * i + 1])), axis)
+        made = geometry.new_in_format(result, result.shape, geometry.channels_last_like(self))
         copy_into(made, result)
         return made
 
@@ -107,9 +107,9 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
                 side = ("width", "height", "depth")[i]
                 raise RuntimeError(f"grad_output {side} unexpected. Expected: {expected}, Got: {grad_output.shape[axis]}")
             summed = xp.zeros((*result.shape[:axis], size, *result.shape[axis + 1:]), result.dtype)
-            add_rows(summed, places(size, padding[2 * i], padding[2 * i + 1]), result, axis)
+            add_rows(summed, xp.asarray(places(size, padding[2 * i], padding[2 * i + 1])), result, axis)
             result = summed
-        made = geometry.new_in_format(self.shape, grad_output.dtype, geometry.channels_last_like(self))
+        made = geometry.new_in_format(grad_output, self.shape, geometry.channels_last_like(self))
         copy_into(made, result)
         return made
 

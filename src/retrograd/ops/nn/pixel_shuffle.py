@@ -42,7 +42,7 @@ def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
 
 def laid_out(xp: Any, result: Any, like: Any) -> Any:
     """The result in new memory, with its channels innermost if those of the input are."""
-    made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
+    made = geometry.new_in_format(result, result.shape, geometry.channels_last_like(like))
     copy_into(made, result)
     return made
 

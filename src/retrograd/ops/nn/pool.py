@@ -18,7 +18,6 @@ from retrograd.core.copying import contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.storage import empty_strided
 from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides
@@ -41,7 +40,7 @@ from retrograd.ops.shared.images import adapted_edges, edges, pool, pooled
 def packed(array: Any) -> Any:
     """A contiguous array, with regular strides even where a size is 1."""
     if not array.size:
-        return np.empty(array.shape, array.dtype)
+        return lean.namespace_of(array).empty(array.shape, array.dtype)
     return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
 
 
@@ -49,7 +48,7 @@ def following(array: Any, source: Any, rank: int = 2) -> Any:
     """The array in channels-last format if the source, with `rank` spatial dimensions, is."""
     if rank == 1 or not channels_last(source, rank):
         return array
-    made = empty_strided(array.shape, channels_last_strides(array.shape), array.dtype)
+    made = geometry.new_beside(array, array.shape, channels_last_strides(array.shape), array.dtype)
     copy_into(made, array)
     return made
 
@@ -117,7 +116,7 @@ class Windows:
                 (*self.lead, *[max(r, n + p) for r, n, p in zip(reach, self.sizes, self.padding, strict=True)]),
                 (..., *[slice(p, p + n) for p, n in zip(self.padding, self.sizes, strict=True)]))
         shape, inside = known
-        made = lean.full(shape, value, array.dtype)
+        made = lean.full(shape, value, array.dtype) if xp is np else xp.full(shape, value, array.dtype)
         made[inside] = array
         return made
 
@@ -209,7 +208,7 @@ def max_pool_kernel(rank: int) -> Any:
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # the first of equal elements is chosen, but never padding, even against -inf
-        inside = w.of(xp, w.padded(xp, lean.ones(self.shape, bool), False)).reshape(flat.shape)
+        inside = w.of(xp, w.padded(xp, xp.ones(self.shape, bool), False)).reshape(flat.shape)
         best = xp.where(inside, flat, least).argmax(-1)
         if self.dtype.kind == "f":
             blank = lean.flip(flat != flat, -1)
@@ -372,7 +371,7 @@ def everywhere(xp: Any, divisor: Any, w: Windows) -> Any:
 
 def divided(xp: Any, total: Any, count: Any) -> Any:
     """The mean, rounded towards zero for integers."""
-    mean = total / count
+    mean = total / xp.asarray(count)
     return mean if mean.dtype == total.dtype else xp.trunc(mean).astype(total.dtype)
 
 

@@ -260,7 +260,7 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
         if indices is None:
             indices = order_rows(x)[..., middle:middle + 1].copy()
         return indices if axis == self.ndim - 1 else lean.moveaxis(indices, -1, axis)
-    counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else lean.full((*x.shape[:-1], 1), x.shape[-1])
+    counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else xp.full((*x.shape[:-1], 1), x.shape[-1])
     middle = xp.maximum(counted - 1, 0) // 2
     indices = select_rows(x, "m", middle)
     if indices is None:
@@ -351,7 +351,7 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
         order[row] = places
     ordered = lean.take_along(x, order, -1)
     place = xp.arange(x.shape[-1])
-    fresh = lean.ones(x.shape, bool)
+    fresh = xp.ones(x.shape, bool)
     fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     start = xp.maximum.accumulate(xp.where(fresh, place, 0), -1)
     # The first of the longest runs ends where its length is first reached; that element is reported.

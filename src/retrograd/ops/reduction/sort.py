@@ -13,7 +13,7 @@ from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import format_strides
 from retrograd.ops.reduction import selection
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.along import choose, keep, order_rows, search_rows, select_rows, take_along
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.shared.reductions import (
@@ -40,7 +40,7 @@ def laid_out(like: Any, array: Any) -> Any:
     strides = format_strides(like, None)
     if storage.strides_of(array) == strides:
         return array
-    made = storage.empty_strided(array.shape, strides, array.dtype)
+    made = geometry.new_beside(array, array.shape, strides, array.dtype)
     made[...] = array
     return made
 
@@ -215,7 +215,7 @@ def unique_consecutive_kernel(xp: Any, self: Any, return_inverse: bool, return_c
         return unique_dim_kernel(xp, self, dim, True)
     refuse("unique", self, "c")
     flat = wide(self).reshape(-1)
-    fresh = lean.ones(flat.size, bool)
+    fresh = xp.ones(flat.size, bool)
     xp.not_equal(flat[1:], flat[:-1], fresh[1:])
     counts = inverse = xp.empty(0, INT64)
     if return_counts:

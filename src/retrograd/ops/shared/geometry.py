@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 
 BY_NUMPY = dtypes.BY_NUMPY
 LEGACY_TENSORS = ("Byte", "Char", "Double", "Float", "Int", "Long", "Short", "Half")
@@ -242,16 +242,25 @@ def channels_last_like(array: Any) -> bool:
     return True
 
 
-def new_in_format(shape: Any, dtype: Any, channels_last: bool) -> Any:
-    """A new array, contiguous or with its channels innermost."""
+def new_beside(array: Any, shape: Any, strides: Any, dtype: Any) -> Any:
+    """A new array with the given dense strides, on the device of `array`."""
+    if isinstance(array, np.ndarray):
+        return storage.empty_strided(shape, strides, dtype)
+    outer_first = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    made = lean.namespace_of(array).empty([shape[d] for d in outer_first], dtype)
+    return made.transpose(sorted(range(len(shape)), key=outer_first.__getitem__))
+
+
+def new_in_format(array: Any, shape: Any, channels_last: bool) -> Any:
+    """A new array of the dtype and on the device of `array`, contiguous or with its channels innermost."""
     if not channels_last:
-        return np.empty(shape, dtype)
+        return lean.namespace_of(array).empty(shape, array.dtype)
     order = [0, *range(2, len(shape)), 1]
     strides, step = [0] * len(shape), 1
     for d in reversed(order):
         strides[d] = step
         step *= max(shape[d], 1)
-    return storage.empty_strided(shape, strides, dtype)
+    return new_beside(array, shape, strides, array.dtype)
 
 
 def check_overlap(shape: Any, strides: Any) -> bool:

@@ -57,7 +57,7 @@ def select_kernel(xp: Any, self: Any, dim: int, index: int) -> Any:
 
 def zeros_with(shape: Any, dtype: Any, place: Any, value: Any) -> Any:
     """New zeros in which the part selected by `place` has the given value."""
-    made = np.zeros(tuple(shape), dtype)
+    made = lean.namespace_of(value).zeros(tuple(shape), dtype)
     if made.size:
         place(made)[...] = value
     return made
