@@ -315,7 +315,8 @@ def dtype_of(value: Any) -> dtype:
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     if isinstance(value, Sequence):
         return _dtype_of_sequence(value)
-    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+    name = type(value).__name__
+    raise RuntimeError(f"Could not infer dtype of {'torch.' if isinstance(value, dtype) else ''}{name}")
 
 
 def _dtype_of_sequence(values: Sequence[Any]) -> dtype:

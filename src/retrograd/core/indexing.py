@@ -138,7 +138,14 @@ class _Parser:
         dtype = tensor.dtype.name
         rank = len(tensor.shape)
         if rank == 0 and dtype in _MASK_DTYPES:
-            self.add_bool(bool(tensor.item()))
+            try:
+                value = bool(tensor.item())
+            except RuntimeError as error:
+                if not getattr(error, "no_number", False):
+                    raise
+                raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+                                   "batch over indexing with a boolean mask.") from None
+            self.add_bool(value)
         elif rank == 0 and dtype in _SELECT_DTYPES and not getattr(tensor, "_flags", 0) & FLAG_WRAPPER:
             self.add_select(int(tensor.item()))     # a batched tensor has no single value and stays a tensor
         else:

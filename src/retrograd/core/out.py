@@ -31,9 +31,12 @@ def write_out(op: OpDef, args: Sequence[Any]) -> Any:
     function = op.functional
     if not function._ready:
         function.prepare()
-    if function.composite and "out_first" in function.traits:
+    is_product = function.out.startswith(PRODUCT)
+    if function.composite and "out_first" in function.traits and not is_product:
         check_first(function, inputs, outs)
     recorded = grad_enabled() and refuse_gradients(op, inputs, outs)
+    if function.composite and is_product:
+        check_first(function, inputs, outs)
     for out in outs:
         if out._flags & FLAG_INFERENCE and not out._flags & FLAG_WRITABLE and not inference():
             raise RuntimeError(views.INFERENCE_WRITE)
@@ -57,6 +60,9 @@ def write_out(op: OpDef, args: Sequence[Any]) -> Any:
     if function.traits:
         check_resized(function, inputs, outs, result)
     return assign_out(op, outs, result)
+
+
+PRODUCT = "same: result dtype"            # the rule of products of two vectors
 
 
 def refuse_gradients(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> bool:
@@ -89,6 +95,14 @@ def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> Non
     """Check the dtypes of out= tensors before everything else: results have the dtype of the first operand."""
     if op.check is not None:
         op.check(*inputs)
+    if op.out.startswith(PRODUCT):
+        ranks = [0 if t is outs[0] else t.array.ndim for t in inputs]
+        if op.composite and any([t.array.ndim != 1 for t in inputs]):
+            return None
+        hooks.check_out_dtype(op.out.split(" || ")[0], inputs[0].dtype, outs[0].dtype, "out")
+        if 0 in ranks:
+            raise RuntimeError(f"1D tensors expected, but got {ranks[0]}D and {ranks[1]}D tensors")
+        return None
     if "out_joint" in op.traits:
         pair = inputs[1:]
         joint = dtypes.result_type_of([t.dtype for t in pair if t.array.ndim], [t.dtype for t in pair if not t.array.ndim], [])

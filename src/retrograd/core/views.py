@@ -23,6 +23,7 @@ from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
 from retrograd.core.tensor import (
     FLAG_DUAL,
     FLAG_INFERENCE,
+    FLAG_SPARSE,
     FLAG_WRITABLE,
     Tensor,
     counter_of,
@@ -117,6 +118,8 @@ def refresh(t: Tensor) -> None:
 
 def regenerate(t: Tensor, base: Tensor) -> Node:
     """A node that leads from view `t` to the current history of its base."""
+    if base._flags & FLAG_SPARSE:                # of the values of a sparse tensor
+        return replayer.as_strided_node(t, base)
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags or reinterprets(t._view):
         was = set_grad_enabled(True)
         try:
@@ -308,7 +311,8 @@ class CopySlices(Node):
         self.strides = strides_of(array)
         self.inner: Any = inner
         # the geometry of the written part in the base; a recipe where strides cannot express it
-        if tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags:
+        if not base._flags & FLAG_SPARSE and (
+                tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags):
             self.place: Any = None
             self.view = t._view
         else:

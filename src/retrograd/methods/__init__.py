@@ -117,6 +117,14 @@ def answers(self: Any, name: str) -> bool:
 tensor_names.__name__ = "__dir__"         # a function of that name in a module answers for the module
 
 
+def set_part(part: Any, value: Any) -> None:
+    """Write to the real or imaginary part of a tensor."""
+    if isinstance(value, (Tensor, int, float)):
+        late.copy_(part, value)
+    else:
+        part[...] = value
+
+
 PROPERTIES: dict[str, Any] = dict(
     grad=property(get_grad, set_grad, del_grad),
     _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
@@ -145,8 +153,8 @@ PROPERTIES: dict[str, Any] = dict(
     mT=property(lambda self: late.mT(self)),
     H=property(lambda self: late.matrix_H(self)),
     mH=property(lambda self: late.mH(self)),
-    real=property(lambda self: late.real(self), lambda self, value: late.copy_(late.real(self), value)),
-    imag=property(lambda self: late.imag(self), lambda self, value: late.copy_(late.imag(self), value)),
+    real=property(lambda self: late.real(self), lambda self, value: set_part(late.real(self), value)),
+    imag=property(lambda self: late.imag(self), lambda self, value: set_part(late.imag(self), value)),
     _cdata=property(id, None, None, "A number that identifies the tensor."),
     _post_accumulate_grad_hooks=property(get_post_hooks, None, forbidden_delete("_post_accumulate_grad_hooks")),
     __cuda_array_interface__=property(cuda_array_interface),

@@ -195,6 +195,8 @@ class Vmap(Transform):
                 and args[i].array.ndim == 0]
         if not weak:
             return
+        if len(args) == 1:
+            return
         operands = [t for i in op.tensor_args for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
         common = promoted_dtype(op, operands + [args[i] for i in op.scalar_args])
         for i in weak:

@@ -53,7 +53,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
         sizes = [out.array.size for out in outputs]
         rows = map_basis(row, standard_basis(outputs), sum(sizes), chunk_size, "error")
         columns = [part.split(sizes, 0) for part in rows]             # for each input: the rows of each output
-        made = [unflatten([columns[i][o].reshape((*out.array.shape, *t.array.shape)) for i, t in enumerate(inputs)], in_spec)
+        made = [unflatten([viewed(columns[i][o], (*out.array.shape, *t.array.shape)) for i, t in enumerate(inputs)], in_spec)
                 for o, out in enumerate(outputs)]
         result = unflatten(made, out_spec)
         return (result, aux[0]) if has_aux else result

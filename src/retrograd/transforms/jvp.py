@@ -106,7 +106,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
                                    f"{t.device} of the corresponding primal.")
         tls.linearizing, was = True, tls.linearizing
         try:
-            return run_jvp(func, primals, tangents, None, False, False)[1]
+            copies = [direction if direction._flags & FLAG_WRAPPER else t.new_zeros(t.shape).copy_(direction)
+                      for t, direction in zip(flat, directions, strict=True)]
+            return run_jvp(func, primals, unflatten(copies, spec), None, False, False)[1]
         finally:
             tls.linearizing = was
     return output, jvp_fn

@@ -263,8 +263,9 @@ class Stateful:
                 else:
                     param.copy_(value)
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
-                              f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}.")
+            shapes = torch.Tensor.size(param), torch.Tensor.size(value)
+            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {shapes[0]} and '
+                              f"whose dimensions in the checkpoint are {shapes[1]}, an exception occurred : {error.args}.")
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy parameters and buffers from `state_dict`, or with `assign` take its tensors themselves.

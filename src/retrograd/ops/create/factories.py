@@ -154,7 +154,7 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     recorded = grad_enabled() and wants_grad(out)
     if recorded and op.name == "empty":
         raise RuntimeError("cannot resize variables that require grad")
-    if recorded and out.is_leaf:
+    if recorded and (out.is_leaf or out._base is not None and out._base.is_leaf):
         raise RuntimeError(f"aten::{op.name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:

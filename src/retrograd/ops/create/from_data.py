@@ -19,7 +19,7 @@ from retrograd.core.kernels import HALVES
 from retrograd.core.origin import note_made
 from retrograd.core.reserved import is_reserved
 from retrograd.core.schema import Schema
-from retrograd.core.state import switches, tls
+from retrograd.core.state import inference, switches, tls
 from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, wrap
 from retrograd.ops import late
 from retrograd.ops.create.factories import NO_PINNED, require_grad
@@ -387,6 +387,8 @@ def asarray(*args: Any, **kwargs: Any) -> Any:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             made = made.clone() if wanted is made.dtype else made.to(wanted)
     made = to_device(made, device)
+    if requires_grad is not False and made.requires_grad and made.is_inference() and not inference():
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     if requires_grad and not made.requires_grad:
         require_grad(made)
     elif requires_grad is False and made.requires_grad:

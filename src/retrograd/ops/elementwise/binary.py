@@ -461,6 +461,8 @@ def dist_kernel(xp: Any, self: Any, other: Any, p: Any) -> Any:
     if self.dtype.kind in "biu":
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{BY_NUMPY[self.dtype].legacy} instead.")
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     difference = self - other
     if difference.size and not isinstance(p, complex):
         norm = lean.natively(find_packet("linalg_vector_norm").default, difference, p, None, False, None)  # type: ignore[union-attr]

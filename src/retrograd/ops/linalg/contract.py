@@ -114,7 +114,7 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 matmul = defop("matmul(Tensor self, Tensor other) -> Tensor",
                out="same: result dtype {out} does not match input dtype {value} || same", kernel=matmul_tensors, composite=True,
-               autocast="lower",
+               autocast="lower", traits=("out_first",),
     doc="""The matrix product; of vectors the inner product, of more than two dimensions a batch of products.
     >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
     tensor([3., 7.])

@@ -20,7 +20,7 @@ from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import only, takes
-from retrograd.ops.shared.elementwise import unsupported, where
+from retrograd.ops.shared.elementwise import check_sub, unsupported, where
 from retrograd.ops.shared.families import number_like
 
 ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
@@ -68,7 +68,7 @@ def check_lazy_bits(name: str, tensors: Any) -> None:
 def check_bools(op: Any, tensors: Any, numbers: Any) -> None:
     """Ask the op's check about bools among the numbers, which it is not asked for floating-point tensors."""
     for number in numbers:
-        if type(number) is bool and op.checks_dtypes:
+        if type(number) is bool and op.checks_dtypes and op.check is check_sub:
             op.check(tensors[0], number, 1)
 
 

@@ -120,6 +120,8 @@ def cumulative_dx(y: Any, dx: Any, dim: int) -> Any:
     no_bool("cumulative_trapezoid", y=y)
     if isinstance(dx, (bool, complex)):
         raise RuntimeError("cumulative_trapezoid: Currently, we only support dx as a real number.")
+    if not y.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     axis = wrap_dim(dim, y.ndim)
     left, right = neighbours(y, axis)
     return times(left + right, dx / 2.0).cumsum(axis)

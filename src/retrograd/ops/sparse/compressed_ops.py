@@ -14,6 +14,7 @@ from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.memory.copy import cast_array, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import unsupported
 from retrograd.ops.sparse import pointwise, products, reductions
 from retrograd.ops.sparse import shape as shapes
 from retrograd.ops.sparse.compressed import (
@@ -379,6 +380,7 @@ def sum_dim_kernel(op: OpDef, self: Any, dim: Any, keepdim: bool, dtype: Any) ->
 @compressed_kernel("mm")
 def mm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
     check_product(None, self, mat2)
+    check_product_dtypes(self, mat2)
     made = products.mm_kernel(op, matrix_of(self), matrix_of(mat2))
     if is_coo(made):
         return to_compressed(made, sparse_csr, None, None)
@@ -399,6 +401,16 @@ def check_product(into: Any, a: Any, b: Any) -> None:
     if a.array.ndim == 2 and b.array.ndim == 2 and a.array.shape[1] != b.array.shape[0]:
         (m, k), (l, n) = a.array.shape, b.array.shape
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})")
+
+
+def check_product_dtypes(a: Any, b: Any) -> None:
+    """Refuse the dtypes for which there are no products of compressed matrices."""
+    if 0 in b.array.shape:
+        return
+    if a.array.dtype.char not in "fdFD":
+        raise unsupported("addmm_out_sparse_csr_impl_mkl" + ("_sparse" if is_sparse(a) and is_sparse(b) else ""), a.array.dtype)
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
 
 
 @compressed_kernel("addmm", "_sparse_addmm")
@@ -426,6 +438,15 @@ def triangular_solve_kernel(op: OpDef, self: Any, A: Any, upper: bool, transpose
 
 @compressed_kernel("mv")
 def mv_kernel(op: OpDef, self: Any, vec: Any) -> Any:
+    if self.array.ndim == 2 and vec.array.ndim == 1 and not is_sparse(vec):
+        rows, columns = self.array.shape
+        if columns != vec.array.shape[0]:
+            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.array.shape[0]})")
+        if self.dtype is not vec.dtype:
+            raise RuntimeError("addmv input tensors must have the same dtype, but got "
+                               f"{vec.dtype.legacy}, {self.dtype.legacy}, and {vec.dtype.legacy}")
+        if self.array.dtype.char not in "fdFD":
+            raise unsupported("addmv_out_sparse_csr_impl_mkl", self.array.dtype)
     return products.mv_kernel(op, matrix_of(self), vec)
 
 

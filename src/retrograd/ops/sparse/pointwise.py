@@ -280,6 +280,8 @@ def mul_in_place(op: OpDef, self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor) or (is_coo(self) and not is_sparse(other) and other.array.ndim == 0):
         values = data_of(self).values
         joint = on_values(op.functional, values, other).dtype
+        if not values.array.shape[0]:
+            return self
         if not dtypes.can_cast(joint, values.dtype):
             raise RuntimeError(f"dtype of values ({joint.legacy}) must match dtype of sparse tensor ({values.dtype.legacy})")
         on_values(op, values, other)

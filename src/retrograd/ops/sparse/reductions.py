@@ -77,7 +77,7 @@ def summed(self: Any, dims: Any) -> Any:
     kept = [d for d in range(split) if d not in dims]
     shape = tuple([n for d, n in enumerate(self.array.shape) if d not in dims])
     if not kept:
-        return new_tensor(np.asarray(values.sum(0, dtype=values.dtype)))
+        return new_tensor(np.asarray(values.sum(0, dtype=np.int64 if values.dtype.kind in "iub" else values.dtype)))
     if len(kept) == split:
         return new_coo(indices.copy(), values, shape, True)
     made = coalesced(new_coo(np.ascontiguousarray(indices[kept]), values, shape))

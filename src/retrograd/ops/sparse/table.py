@@ -89,12 +89,20 @@ def write(target: Any, made: Any) -> None:
         target.array[...] = late.to_dense(made).array if is_sparse(made) else made.array
 
 
+# what PyTorch runs first for some ops
+STEPS = {"isfinite": ("ne", "Scalar"), "logical_not": ("logical_not", "out")}
+
+
 def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
     """PyTorch's error for an op that a layout does not support."""
     overload = op.overload
     if overload == "Tensor" and getattr(op, "numbers", False) and len(args) > 1 and not isinstance(args[1], Tensor):
         overload = "Scalar"
-    name = f"aten::{op.name}" + ("" if overload == "default" else f".{overload}")
+    if op.name in STEPS:
+        op_name, overload = STEPS[op.name]
+    else:
+        op_name = op.name
+    name = f"aten::{op_name}" + ("" if overload == "default" else f".{overload}")
     return NotImplementedError(
         f"Could not run '{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist "
         "for this backend, or was omitted during the selective/custom build process (if using custom build). If you are a "
