@@ -414,6 +414,9 @@ def test_scopes_must_end_in_order() -> None:
     inner.__enter__()
     with pytest.raises(AssertionError, match="Nested Compiled Autograd Contexts must return before their parent context"):
         outer.__exit__(None, None, None)
+    assert not compiled_autograd.is_enabled() and torch.autograd.is_multithreading_enabled()
+    inner.__exit__(None, None, None)
+    assert not compiled_autograd.is_enabled() and torch.autograd.is_multithreading_enabled()
 
 
 def test_dynamic_must_be_a_bool() -> None:

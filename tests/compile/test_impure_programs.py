@@ -11,17 +11,22 @@ from retrograd.compile.state import backend_config
 from tests.compile.programs import (
     calls,
     calls_of_modules,
+    derivatives,
     gradients_and_structures,
     graphs,
     hostile,
     interpreter,
+    layers,
+    memory_and_numbers,
     python_state,
     values_and_memory,
+    ways_of_python,
 )
 from tests.compile.programs.base import PROGRAMS, Compile
 
 # importing them fills PROGRAMS
-MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter, calls, calls_of_modules)
+MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter, calls, calls_of_modules,
+           derivatives, layers, memory_and_numbers, ways_of_python)
 
 
 def observe(value: Any) -> Any:

@@ -336,6 +336,14 @@ def _exit_inference_mode(scope: inference_mode) -> None:
 
 # --- the others ---
 
+def _set_multithreading_enabled(enabled: bool) -> None:
+    """Allow backward passes of this thread to use other threads; visible to function modes under the scope."""
+    if tls.function_modes and tls.function_disabled < 2:
+        hooks.torch_function(_set_multithreading_enabled, (enabled,), {})
+    else:
+        tls.multithreading = enabled
+
+
 class set_multithreading_enabled(_Scope):
     """Allow backward passes of this thread to use other threads, immediately; a `with` block restores the previous setting.
 
@@ -349,14 +357,14 @@ class set_multithreading_enabled(_Scope):
         _require_bool("set_multithreading_enabled", mode)
         self.mode = mode
         self.prev = tls.multithreading
-        tls.multithreading = mode
+        _set_multithreading_enabled(mode)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, exc_type: type[BaseException] | None, exc_value: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        tls.multithreading = self.prev
+        _set_multithreading_enabled(self.prev)
 
     def clone(self) -> set_multithreading_enabled:
         """A new scope with the same mode, which takes effect at once."""

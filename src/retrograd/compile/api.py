@@ -89,6 +89,7 @@ class Program:
         owner = getattr(function, "__self__", None)
         notes = owner.meta if isinstance(owner, GraphModule) else {}
         self.steals: list[str] = notes.get("steal_args", [])
+        self.is_captured = "steal_args" in notes  # a captured backward pass: each place in it has graphs of its own
         if dynamic is None and (notes.get("symbolic_sizes") or not state.config.assume_static_by_default):
             self.dynamic = True
 
@@ -184,7 +185,7 @@ class Program:
         known = known_programs.setdefault(code_of(self.function), Known())
         key = tuple(segment.key)
         place = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), recorder.grad, recorder.segments)
-        settings = (*place[:-1], key)
+        settings = (*(place if self.is_captured else place[:-1]), key)
         recorder.segments += 1
         variants = known.variants.setdefault(settings, [])
         variant = next((v for v in variants if v.fits(segment.sizes)), None)

@@ -5,7 +5,7 @@ import operator
 from typing import Any
 
 from retrograd.compile import steps
-from retrograd.compile.collect import Collector, NodeCall, Packed, Ref, mixes
+from retrograd.compile.collect import Collector, NodeCall, Packed, Ref, mixes, variant_number
 from retrograd.fx import Graph, GraphModule, Node
 
 PLACES = ("inputs", "sizes", "scalars", "hooks", "packed_data")
@@ -28,12 +28,12 @@ class Builder:
         self.origin = "torch::autograd::GraphRoot (NodeCall 0)"
         if any([facts is not None for facts in collector.root_expected]):
             grads = self.call(steps.validate_outputs, (self.value(collector.root_grads), self.value(collector.root_expected),
-                                                       "root", False))
+                                                       steps.ROOT, False))
             for i, (node, nr) in enumerate(collector.roots):
                 if collector.root_grads[i] is not None and node in collector.numbers:
                     self.deliver(collector.numbers[node], nr, self.call(operator.getitem, (grads, i)))
         for i, call in enumerate(collector.calls):
-            self.origin = f"{call.name} (NodeCall {call.number})"
+            self.origin = call.label(variant_number(call.variant))
             self.add_call(call, self.buffers[i])
         self.origin = ""
         self.call(steps.exec_final_callbacks, ())
@@ -43,8 +43,8 @@ class Builder:
         return module
 
     # ---- values
-    def call(self, target: Any, args: tuple[Any, ...], **kwargs: Any) -> Node:
-        node = self.graph.call_function(target, args, kwargs)
+    def call(self, target: Any, args: tuple[Any, ...], name: str | None = None, **kwargs: Any) -> Node:
+        node = self.graph.call_function(target, args, kwargs, name=name)
         if self.origin:
             node.stack_trace = f'File "compiled_autograd", line {self.number}, in backward\n    {self.origin}\n'
         return node
@@ -101,8 +101,9 @@ class Builder:
     def apply(self, call: NodeCall, grads: list[Any]) -> Any:
         if call.kind == "op":
             edges = [edge is not None for edge in call.edges]
+            name = None if call.variant is None else f"aot{call.variant.number}_{call.node._op_.name}"
             return self.call(steps.backward_op(call.node._op_),
-                             (list(grads), self.value(call.saved), self.value(call.attributes), edges))
+                             (list(grads), self.value(call.saved), self.value(call.attributes), edges), name)
         if call.kind == "function":
             return self.call(steps.call_backward, (self.value(call.me), tuple(self.value(call.saved)), *grads))
         return self.call(steps.call_node, (self.value(call.me), call.wanted, *grads))

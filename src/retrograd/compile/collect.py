@@ -56,6 +56,7 @@ class NodeCall:
         self.kind = "node"                        # "op", "function", "accumulate" or "node"
         self.name: str = name_of(node)
         self.number = 0                           # its number in PyTorch's logs: see `number_calls`
+        self.variant: Any = None                  # the compiled forward that made the node, if one did
         self.edges: list[Any] = []                # (number of a call, output number) or None
         self.expected: list[Any] = []             # the expected metadata of each edge's gradient
         self.me: Any = None                       # the variable, the ctx or the node itself
@@ -69,6 +70,10 @@ class NodeCall:
         self.post_accumulate: list[Ref] = []
         self.captures: list[Any] = []             # (output number, position in the result)
         self.key: Any = None
+
+    def label(self, suffix: Any = "") -> str:
+        """Its name and number in logs: the nodes of a compiled forward are one."""
+        return f"{self.name if self.variant is None else f'CompiledFunctionBackward{suffix}'} (NodeCall {self.number})"
 
 
 class Collector:
@@ -172,13 +177,18 @@ class Collector:
         waiting = dict(self.task.waiting)
         stack = [node for node in dict.fromkeys([node for node, _ in self.roots]) if waiting[node] == 0]
         number = 0
+        given: dict[int, int] = {}                # first call of a compiled forward -> its number, which all of them have
+        firsts = self.forwards()
         while stack:
             node = stack.pop()
             if node not in self.numbers:
                 continue
-            number += 1
             call = self.calls[self.numbers[node]]
-            call.number = number
+            first = firsts[self.numbers[node]]
+            if first not in given:
+                number += 1
+                given[first] = number
+            call.number = given[first]
             if not call.runs:
                 continue
             for edge in call.edges:
@@ -188,10 +198,20 @@ class Collector:
                     if waiting[following] == 0:
                         stack.append(following)
 
+    def forwards(self) -> list[int]:
+        """For each call the first one of the same run of a compiled forward, itself if no compiled forward made it."""
+        firsts = list(range(len(self.calls)))
+        for i, call in enumerate(self.calls):
+            for edge in call.edges if call.variant is not None else ():
+                if edge is not None and self.calls[edge[0]].variant is call.variant:
+                    a, b = sorted((firsts[i], firsts[edge[0]]))
+                    firsts = [a if first == b else first for first in firsts]
+        return firsts
+
     def visit(self, node: Any) -> NodeCall:
         task = self.task
         call = NodeCall(node)
-        variant = self.variant_of(node)
+        variant = call.variant = self.variant_of(node)
         first_size = len(self.sizes)
         self.numbers[node] = len(self.calls)
         self.calls.append(call)

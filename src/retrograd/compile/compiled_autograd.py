@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from retrograd.compile.recorder import recorders, variant_of
 from retrograd.core.hooks import hooks as services
 from retrograd.core.state import tls
 from retrograd.fx import GraphModule
+from retrograd.ops import late
 
 TURN_OFF = ("You can turn off compiled autograd by either:\n"
             "1. Moving the unsupported autograd call outside of the torch.compile'd region.\n"
@@ -63,7 +65,8 @@ class State:
     def __init__(self) -> None:
         self.compiler: Any = None
         self.dynamic = False
-        self.depth = 0                            # number of open scopes
+        self.scopes: list[object] = []            # the open scopes
+        self.ended: set[object] = set()           # scopes whose parent has ended before them
         self.disabled_depth = 0                   # number of open `disable` scopes
         self.running: int | None = None           # the thread that runs a compiled pass
         self.lock = threading.RLock()             # held by the thread that captures or runs a pass
@@ -128,19 +131,26 @@ def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bo
     before = set_compiler(compiler_fn, dynamic)
     before_enabled, compiled_autograd_enabled = compiled_autograd_enabled, True
     ours.verbose = state.is_on(state.verbose_log)
-    ours.depth += 1
-    depth = ours.depth
+    scope = object()
+    ours.scopes.append(scope)
     before_threads = tls.multithreading
     set_multithreading_enabled(False)
     try:
         yield
     finally:
-        set_multithreading_enabled(before_threads)
-        if ours.depth != depth:
-            raise AssertionError("Nested Compiled Autograd Contexts must return before their parent context")
-        ours.depth -= 1
-        compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
-        set_compiler(*before)
+        if scope in ours.ended:                   # with its parent
+            ours.ended.remove(scope)
+        else:
+            set_multithreading_enabled(before_threads)
+            place = ours.scopes.index(scope) if scope in ours.scopes else -1
+            if place >= 0:
+                inner = ours.scopes[place + 1:]
+                ours.ended.update(inner)
+                del ours.scopes[place:]
+                compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
+                set_compiler(*before)
+            if place < 0 or inner:
+                raise AssertionError("Nested Compiled Autograd Contexts must return before their parent context")
 
 
 @contextmanager
@@ -180,7 +190,7 @@ def reset() -> None:
         raise AssertionError("Cannot reset while in_compiled_autograd_region is True")
     set_compiler(None, False)
     compiled_autograd_enabled = False
-    ours.depth = 0
+    ours.scopes = []
     ours.roots, ours.numbered = {}, {}
     COMPILE_COUNTER = itertools.count()
     ours.verbose = False
@@ -278,7 +288,7 @@ def find(collector: Collector) -> Entry:
 def new_node(step: Step, collector: Collector) -> str:
     """The message for the first new node in the order of PyTorch's logs; `step` is the root of a trie in that order."""
     calls = sorted(collector.calls, key=lambda call: call.number)
-    labels = ["torch::autograd::GraphRoot (NodeCall 0)", *[f"{call.name} (NodeCall {call.number})" for call in calls]]
+    labels = ["torch::autograd::GraphRoot (NodeCall 0)", *[call.label() for call in calls]]
     miss = ""
     for label, key in zip(labels, [root_key(collector), *[call.key for call in calls]], strict=True):
         if key not in step.following:
@@ -345,6 +355,8 @@ def execute(entry: Entry, collector: Collector) -> Any:
                                  f"gradient. This is not supported. {TURN_OFF}")
     ours.running = threading.get_ident()
     before = set_compiler(None, False)
+    if tls.dispatch_modes:
+        show_sizes(entry, collector)
     try:
         inputs = collector.inputs
         collector.inputs = []
@@ -357,6 +369,16 @@ def execute(entry: Entry, collector: Collector) -> Any:
     if check:
         check_nans(watched, results or [], entry.outputs)
     return results or []
+
+
+def show_sizes(entry: Entry, collector: Collector) -> None:
+    """Let modes see the sizes that a graph uses and that may change, as in PyTorch: the last one of an empty tensor each."""
+    used = [node.args[1] for node in entry.module.graph.nodes if node.op == "call_function" and node.target is operator.getitem
+            and getattr(node.args[0], "name", "") == "sizes"]
+    numbers = [i for item in used for i in (range(*item.indices(len(collector.sizes))) if isinstance(item, slice) else (item,))]
+    for i in sorted(set(numbers)):
+        if entry.sizes[i] is None and collector.sizes[i] > 0:
+            late.empty((0, collector.sizes[i]))
 
 
 def check_nans(watched: list[Any], results: Any, names: Any) -> None:

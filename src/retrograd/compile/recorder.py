@@ -103,6 +103,7 @@ class Segment:
         self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number and a reference to it
         self.inputs: dict[int, Any] = {}          # number -> a tensor from outside
         self.results: dict[int, Any] = {}         # number -> a weak reference to a computed tensor
+        self.root: Any = None                     # the gradient that a captured pass starts with, if nothing came before it
 
     def find(self, t: Any) -> int | None:
         found = self.known.get(id(t))
@@ -172,7 +173,7 @@ class Segment:
 
     def is_pure(self) -> bool:
         """Whether running the ops again has no side effects: kernels and classes of a program may do anything."""
-        return not any([event.function._schema.is_mutable or type(event.function) is not OpDef for event in self.events]
+        return not any([type(event.function) is not OpDef or event.function._schema.is_mutable for event in self.events]
                        ) and not any([sees_ops(t) for t in self.inputs.values()])
 
     def living(self) -> list[int]:
@@ -364,6 +365,9 @@ class Recorder(TorchDispatchMode):
                               "fullgraph=True: take the cause out of it, or compile it without.", reason.partition("\n")[0])
         self.breaks += 1
         steps.graph_breaks.count += 1
+        segment = self.segment
+        if segment.root is not None and not segment.events:       # the check of the first gradient is a graph of its own
+            segment.add(steps.checked, [segment.root], {}, segment.root, "")
         if self.program.reasons is not None:
             self.program.reasons.append(breaks.GraphCompileReason(reason, user_frames()))
         if self.program.is_new_break(self.segments, reason):
@@ -451,6 +455,12 @@ def outside_of_graphs(function: str) -> Any:
 services.unrecorded = outside_of_graphs
 
 
+def note_root(grad: Any) -> None:
+    recorder = recorders.current()
+    if recorder is not None and recorder.recording and not recorder.segment.events and isinstance(grad, Tensor):
+        recorder.segment.root = grad
+
+
 def is_current_broken() -> bool:
     recorder = recorders.current()
     return recorder is not None and recorder.recording and recorder.breaks > 0
@@ -460,6 +470,7 @@ steps.graph_breaks.end_segment = end_current_segment
 steps.graph_breaks.break_graph = break_current_graph
 steps.graph_breaks.is_broken = is_current_broken
 steps.graph_breaks.unrecorded = unrecorded
+steps.graph_breaks.note_root = note_root
 
 
 def user_frames() -> list[traceback.FrameSummary]:

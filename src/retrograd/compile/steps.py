@@ -21,6 +21,9 @@ from retrograd.core.tensor import FLAG_SPARSE, Tensor
 from retrograd.fx.node import has_side_effect
 from retrograd.ops import late
 
+ROOT = "root"
+NEVER = -1 << 20          # modes see a copy in place of a stolen gradient, as in PyTorch
+
 
 class BackwardOp:
     """The derivative formula of an op as a function of gradients, saved values and attributes."""
@@ -119,6 +122,7 @@ class GraphBreaks:
         self.break_graph: Any = lambda reason: None
         self.is_broken: Any = lambda: False       # whether the recorded pass consists of several graphs
         self.unrecorded: Any = lambda reason: nullcontext()       # a graph break where the compiler allows one
+        self.note_root: Any = lambda grad: None   # the check of a gradient with which a captured pass starts
 
 
 graph_breaks = GraphBreaks()
@@ -179,8 +183,15 @@ def add_gradients(old: Any, new: Any) -> Any:
 
 def validate_outputs(grads: Any, expected: Any, sender: str, mixes: bool) -> list[Any]:
     """Convert gradients to the expected shapes and dtypes; `expected` has (shape, dtype, leaf) or None for each."""
+    if sender == ROOT:
+        graph_breaks.note_root(grads[0])
     return [grad if grad is None or facts is None else fit(grad, facts, sender, mixes, i)
             for i, (grad, facts) in enumerate(zip(grads, expected, strict=True))]
+
+
+def checked(grad: Any) -> Any:
+    """A gradient that needed no conversion."""
+    return grad
 
 
 def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
@@ -216,7 +227,7 @@ def fit(grad: Any, facts: Any, sender: str, mixes: bool, index: int) -> Any:
 def accumulate_grad_(variable: Any, grad: Any) -> Any:
     """Add a gradient to the `.grad` of a leaf."""
     if grad is not None:
-        accumulate(variable, grad, tls.task is not None and tls.task.create_graph, 1)
+        accumulate(variable, grad, tls.task is not None and tls.task.create_graph, NEVER if tls.dispatch_modes else 1)
     return grad
 
 
@@ -228,7 +239,6 @@ def exec_final_callbacks() -> None:
         raise AssertionError("queue_callback() is only supported when Compiled Autograd is enabled with fullgraph=True")
     while callbacks:
         callbacks.pop(0)()
-
 
 
 
