@@ -7,6 +7,8 @@ from typing import Any
 
 from retrograd import cuda
 
+PACKAGE = cuda.__name__.partition(".")[0]
+
 
 def is_available() -> bool:
     """Whether there is such a device to compute on.
@@ -26,8 +28,8 @@ def device_count() -> int:
     return 0
 
 
-def refusal(kind: str) -> Callable[..., Any]:
-    """A function that stands for all that only a device could do.
+def refusal(kind: str, name: str = "needs_device") -> Callable[..., Any]:
+    """A function in the place of `name`, which only a device could answer.
 
     >>> refusal("MPS")()
     Traceback (most recent call last):
@@ -36,6 +38,8 @@ def refusal(kind: str) -> Callable[..., Any]:
     def needs_device(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError(f"Torch not compiled with {kind} enabled")
 
+    needs_device.__name__ = needs_device.__qualname__ = name
+    needs_device.__module__ = f"{PACKAGE}.{kind.lower()}"
     return needs_device
 
 
@@ -52,11 +56,10 @@ NO_MEMORY = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max
 
 def fill(module: ModuleType, kind: str) -> None:
     """Give the module of a kind of device its names."""
-    refuse = refusal(kind)
     for name in FALSE:
         setattr(module, name, is_available)
     for name in NEEDS_DEVICE:
-        setattr(module, name, refuse)
+        setattr(module, name, refusal(kind, name))
     for name in AS_CUDA:
         setattr(module, name, getattr(cuda, name))
     for name in NO_MEMORY:

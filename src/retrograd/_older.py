@@ -19,17 +19,19 @@ def get_autocast_gpu_dtype() -> Any:
     return torch.get_autocast_dtype("cuda")
 
 
-def cast_to(dtype: Any) -> Any:
-    """A function that gives a tensor another dtype."""
+def cast_to(dtype: Any, name: str) -> Any:
+    """The function `name`, which gives a tensor another dtype."""
     def cast(self: Any, non_blocking: bool = False) -> Any:
         return self.to(dtype)
+    cast.__name__ = cast.__qualname__ = name
+    cast.__module__ = torch.__name__
     return cast
 
 
-_cast_Long, _cast_Int = cast_to(torch.int64), cast_to(torch.int32)
-_cast_Float, _cast_Double = cast_to(torch.float32), cast_to(torch.float64)
-_cast_Half, _cast_Short = cast_to(torch.float16), cast_to(torch.int16)
-_cast_Byte, _cast_Char = cast_to(torch.uint8), cast_to(torch.int8)
+_cast_Long, _cast_Int = cast_to(torch.int64, "_cast_Long"), cast_to(torch.int32, "_cast_Int")
+_cast_Float, _cast_Double = cast_to(torch.float32, "_cast_Float"), cast_to(torch.float64, "_cast_Double")
+_cast_Half, _cast_Short = cast_to(torch.float16, "_cast_Half"), cast_to(torch.int16, "_cast_Short")
+_cast_Byte, _cast_Char = cast_to(torch.uint8, "_cast_Byte"), cast_to(torch.int8, "_cast_Char")
 KINDS = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
 _tensor_classes = {getattr(torch, f"{kind}Tensor") for kind in KINDS}
 _storage_classes = {torch.UntypedStorage, *[getattr(torch, f"{kind}Storage") for kind in KINDS]}

@@ -5,6 +5,7 @@ same functions, with the storage itself in place of its bytes.
 """
 from __future__ import annotations
 
+import copyreg
 import io
 from importlib import import_module
 from types import FunctionType
@@ -12,9 +13,12 @@ from typing import Any
 
 import retrograd
 from retrograd import storage
+from retrograd.core.dtypes import dtype
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.nn import functional
 from retrograd.nn.parameter import Parameter
 from retrograd.ops.create.generators import Generator
+from retrograd.overrides import BUILT_IN
 from retrograd.serialization.pickler import Global, StorageReference, reduce_tensor
 
 
@@ -33,6 +37,21 @@ def install() -> None:
     for kind in (storage.TypedStorage, storage.UntypedStorage):
         kind.__reduce__ = reduce_storage                # type: ignore[method-assign]
     Generator.__reduce__ = reduce_generator             # type: ignore[method-assign]
+    copyreg.pickle(dtype, lambda value: value.name)     # type: ignore[arg-type]
+    copyreg.pickle(type(retrograd.ops.aten.add), reduce_packet)     # type: ignore[arg-type]
+    name_methods()
+    for name in BUILT_IN:
+        getattr(functional, name).__module__ = "torch._C._nn"
+
+
+def name_methods() -> None:
+    """Let the names of Tensor's methods lead to them, not to the functions of the same names."""
+    for name, member in vars(Tensor).items():
+        if getattr(member, "__qualname__", "") == name and getattr(member, "__module__", "") == "torch":
+            try:
+                member.__qualname__ = f"Tensor.{name}"
+            except AttributeError:      # made by the compiled core, and reduced by itself
+                pass
 
 
 def resolved(value: Any) -> Any:
@@ -64,6 +83,24 @@ def reduce_storage(self: Any) -> Any:
     file = io.BytesIO()
     retrograd.save(self, file, _use_new_zipfile_serialization=isinstance(self, storage.UntypedStorage))
     return named("torch.storage", "_load_from_bytes"), (file.getvalue(),)
+
+
+def reduce_packet(self: Any) -> Any:
+    """An op of `torch._C._nn` that has no public function is found there by its name."""
+    name = self.__name__
+    if self is not getattr(import_module("torch._C._nn"), name, None):
+        raise TypeError(f"cannot pickle {self!r}")
+    return getattr, (ModuleByName("torch._C._nn"), name)
+
+
+class ModuleByName:
+    """Stands for a module in a pickle."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        return import_module, (self.name,)
 
 
 def reduce_generator(self: Any) -> Any:

@@ -145,7 +145,7 @@ def make(name: str, is_method: bool) -> Callable[..., Any]:
     assert packet is not None
     entry = make_entry(name, is_method)
     if not COMPILED:
-        entry.__name__ = entry.__qualname__ = name
+        entry.__name__, entry.__qualname__ = name, f"Tensor.{name}" if is_method else name
     entry.__module__ = "torch"
     entry.__doc__ = documentation.documentation(packet, name, is_method)
     entry.__signature__ = signature_of(packet.schemas, is_method)
@@ -299,7 +299,7 @@ def overridable(fn: Callable[..., Any], public: str, module: str = "torch", writ
             if words is None:
                 raise
             raise TypeError(words) from None
-    function.__name__ = function.__qualname__ = public
+    function.__name__, function.__qualname__ = public, f"Tensor.{public}" if is_method else public
     function.__doc__, function.__module__ = documented.__doc__, module
     function.__wrapped__ = documented  # type: ignore[attr-defined]
     return function

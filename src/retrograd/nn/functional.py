@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import retrograd as torch
+from retrograd.nn.functions import activation
 from retrograd.nn.functions.activation import (
     celu,
     celu_,
@@ -150,6 +151,7 @@ native_channel_shuffle = torch.native_channel_shuffle
 conv1d, conv2d, conv3d = torch.conv1d, torch.conv2d, torch.conv3d
 conv_transpose1d, conv_transpose2d, conv_transpose3d = torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d
 
+_threshold = activation._threshold        # the name in pickles of `threshold`
 __all__ = [
     "ScalingType", "SwizzleType", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",

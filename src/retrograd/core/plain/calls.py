@@ -68,6 +68,7 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
         return general(*args, **kwargs)
 
     function = FunctionType(ENTRY.__code__, {"others": others, "general": general, "__package__": __package__}, name)
+    function.__qualname__ = name
     return function
 
 
