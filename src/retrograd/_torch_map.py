@@ -40,12 +40,37 @@ DECORATORS: dict[str, str] = {
     "maybe_mark_dynamic": "compiler:maybe_mark_dynamic",
 }
 
+# Modules whose names raise when they are used (distributed/_absent.py); made when they are imported.
+ABSENT: dict[str, str] = {
+    "_C._distributed_autograd": "DistAutogradContext",
+    "_C._distributed_c10d": "GradBucket ProcessGroup ReduceOp Reducer Store Work",
+    "_C._distributed_rpc": "PyRRef RpcAgent TensorPipeAgent WorkerInfo",
+    "distributed._symmetric_memory": "empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous",
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
+    "distributed.algorithms.model_averaging": "",
+    "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
+    "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
+    "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
+    "distributed.checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
+    "distributed.checkpoint.state_dict_saver": "async_save save save_state_dict",
+    "distributed.fsdp._flat_param": "FlatParamHandle FlatParameter",
+    "distributed.fsdp._runtime_utils": "_lazy_init _post_forward _pre_forward",
+    "distributed.optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
+    "distributed.pipelining.microbatch": "TensorChunkSpec merge_chunks split_args_kwargs_into_chunks",
+    "distributed.rpc.api": "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
+    "distributed.tensor._utils": "compute_global_tensor_info compute_local_shape_and_global_offset",
+    "distributed.utils": "_replace_by_prefix _sync_module_states _to_kwargs _verify_param_shape_across_processes",
+}
+
 # torch's module -> private name -> its location in retrograd, as "module:name" under the package. A module that retrograd
 # does not have is created with these names alone; an existing one gets them in addition, unless it defines them itself.
 # A name whose location does not exist is missing, with an AttributeError that says so.
 PRIVATE: dict[str, dict[str, str]] = {
     "_C": {
         "_SDPBackend": "nn.attention:SDPBackend",
+        "_distributed_autograd": "@_C._distributed_autograd",
+        "_distributed_c10d": "@_C._distributed_c10d",
+        "_distributed_rpc": "@_C._distributed_rpc",
         "_WeakTensorRef": "_torch_state:WeakTensorRef",
         "DisableTorchFunction": "core.subclass:DisableTorchFunction",
         "DisableTorchFunctionSubclass": "core.subclass:DisableTorchFunctionSubclass",

@@ -24,7 +24,7 @@ from typing import Any
 
 import retrograd
 from retrograd import _torch_names
-from retrograd._torch_map import OPS_BY_MODULE, PRIVATE, ROOT, SAME
+from retrograd._torch_map import ABSENT, OPS_BY_MODULE, PRIVATE, ROOT, SAME
 from retrograd.core.tensor import Tensor, name_class
 from retrograd.torch_version import TorchVersion
 from retrograd.version import __version__ as FOLLOWED
@@ -68,6 +68,7 @@ def install() -> None:
     for name, (home, prefix) in OPS_BY_MODULE.items():
         add_ops(find_or_make_module(name), name, home, prefix)
     import_module(f"{PACKAGE}._torch_pickles").install()
+    import_module(f"{PACKAGE}._op_libraries").install()
 
 
 def take_identity() -> None:
@@ -196,6 +197,8 @@ def find_module(name: str) -> ModuleType | None:
         add_names(CREATED[name], name, PRIVATE.get(name, {}))
         return CREATED[name]
     full = f"{PACKAGE}.{name}"
+    if name in ABSENT:
+        return add_absent(name)
     try:
         return import_module(full)
     except ModuleNotFoundError as error:
@@ -208,6 +211,17 @@ def find_module(name: str) -> ModuleType | None:
 
 
 CREATED: dict[str, ModuleType] = {}
+
+
+def add_absent(name: str) -> ModuleType:
+    """Make a module whose names raise when they are used."""
+    module = CREATED[name] = ModuleType(f"torch.{name}", "Names that can be imported, but not used.")
+    module.__path__ = []
+    absent = import_module(f"{PACKAGE}.distributed._absent").absent
+    module.__dict__.update(absent(f"torch.{name}", *ABSENT[name].split()))
+    parent, _, last = name.rpartition(".")
+    setattr(find_module(parent), last, module)
+    return module
 
 
 def find_or_make_module(name: str) -> ModuleType:

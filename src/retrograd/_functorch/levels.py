@@ -88,6 +88,11 @@ def get_dynamic_layer_stack_depth() -> int:
 
 
 # ---- tensors
+def is_legacy_batchedtensor(tensor: Tensor) -> bool:
+    """Whether a tensor stands for the examples of the vmap that came before torch.func: there is none."""
+    return False
+
+
 def is_batchedtensor(tensor: Tensor) -> bool:
     """Whether a tensor stands for the examples of a vmap."""
     return is_batched(tensor)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from retrograd.core import autocast as rule
@@ -107,6 +107,22 @@ def converted(value: Any, dtype: Any) -> Any:
     if isinstance(value, dict):
         return {converted(k, dtype): converted(v, dtype) for k, v in value.items()}
     return type(value)([converted(v, dtype) for v in value]) if isinstance(value, (list, tuple)) else value
+
+
+def _cast(value: Any, device_type: str, dtype: Any) -> Any:
+    """The floating-point tensors of a device in `value` and its containers with another dtype; float64 stays.
+
+    >>> import retrograd as torch
+    >>> _cast([torch.ones(1), torch.ones(1).double()], "cpu", torch.bfloat16)
+    [tensor([1.], dtype=torch.bfloat16), tensor([1.], dtype=torch.float64)]
+    """
+    if isinstance(value, Tensor) and value.device.type != device_type or isinstance(value, (str, bytes)):
+        return value
+    if isinstance(value, Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_cast(v, device_type, dtype) for v in value])
+    return converted(value, dtype)
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:

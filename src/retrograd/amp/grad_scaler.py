@@ -19,6 +19,11 @@ class OptState(Enum):
     STEPPED = 2
 
 
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What is known of an optimizer before its gradients are unscaled."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
 class GradScaler:
     """Scales losses, unscales gradients before a step, and adapts the scale: it grows while gradients are finite.
 
@@ -51,7 +56,7 @@ class GradScaler:
         self._forget()
 
     def _forget(self) -> None:
-        self._per_optimizer_states: Any = defaultdict(lambda: {"stage": OptState.READY, "found_inf_per_device": {}})
+        self._per_optimizer_states: Any = defaultdict(_refresh_per_optimizer_state)
 
     def _start(self) -> None:
         if self._scale is None:

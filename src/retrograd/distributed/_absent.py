@@ -8,13 +8,21 @@ REASON = ("the distributed package is not built in: retrograd computes in one pr
 
 
 def absent(module: str, *names: str) -> dict[str, Any]:
-    """Classes, by names that start with a capital letter, and functions that raise when they are called.
+    """Classes, by names that start with a capital letter, and functions that raise when they are called. `Class.name` is
+    such a function of a class that was named before.
 
-    >>> made = absent("torch.distributed.somewhere", "Thing")
-    >>> isinstance(1, made["Thing"])
-    False
+    >>> made = absent("torch.distributed.somewhere", "Thing", "Thing.make")
+    >>> isinstance(1, made["Thing"]), callable(made["Thing"].make)
+    (False, True)
     """
-    return {name: (absent_class if name.lstrip("_")[0].isupper() else absent_function)(module, name) for name in names}
+    made: dict[str, Any] = {}
+    for name in names:
+        owner, _, last = name.rpartition(".")
+        if owner:
+            setattr(made[owner], last, staticmethod(absent_function(module, name)))
+        else:
+            made[name] = (absent_class if name.lstrip("_")[0].isupper() else absent_function)(module, name)
+    return made
 
 
 def absent_class(module: str, name: str) -> type:

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from retrograd.distributed._absent import absent
 
-__all__ = ["context", "is_available"]
-context = absent(__name__, "context")["context"]
+NAMES = ("DistAutogradContext", "backward", "context", "get_gradients")
+__all__ = ["is_available", *NAMES]
+globals().update(absent(__name__, *NAMES))
 
 
 def is_available() -> bool:

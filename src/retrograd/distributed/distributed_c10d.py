@@ -74,6 +74,7 @@ class Backend(str):
     MPI = "mpi"
     XCCL = "xccl"
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: Any) -> Any:
         if not isinstance(name, str):
@@ -196,7 +197,10 @@ for _name in NEEDS_GROUP:
     globals()[_name] = _needs_group(_name)
 CLASSES = ("BackendConfig", "FileStore", "GradBucket", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ProcessGroupGloo",
            "ProcessGroupNCCL", "Reducer", "Store", "TCPStore", "Work")
-globals().update(absent(__name__, *CLASSES))
+PRIVATE = ("_new_process_group_helper", "_resolve_process_group", "_find_pg_by_ranks_and_tag", "_world", "rendezvous")
+globals().update(absent(__name__, *CLASSES, *PRIVATE))
+_pg_map: dict[Any, Any] = {}
+_rank_not_in_group = _get_global_rank = _needs_group("get_rank")
 __all__ = ["Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GroupMember", "QueueEmptyError",
            "ReduceOp", "default_pg_timeout", "destroy_process_group", "get_node_local_rank", "group", "init_process_group",
            "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import multiprocessing as _python
+import threading as _threading
 from typing import Any as _Any
 
 from retrograd.multiprocessing import reductions
@@ -56,3 +57,12 @@ def __getattr__(name: str) -> _Any:
 
 
 reductions.init_reductions()
+
+
+def _set_thread_name(name: str) -> None:
+    """Name the calling thread, for debuggers and traces."""
+    _threading.current_thread().name = name
+
+
+def _get_thread_name() -> str:
+    return _threading.current_thread().name

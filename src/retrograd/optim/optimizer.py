@@ -12,6 +12,7 @@ from typing import Any
 import retrograd as torch
 from retrograd import Tensor
 from retrograd.autograd.profiler import profiler_enabled, record_function
+from retrograd.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from retrograd.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -101,6 +102,12 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
         return None
     with torch.enable_grad():
         return closure()
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The kinds of devices on which a step can be captured in a graph: none of them is here."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *["xla"] * supports_xla]
+
 
 
 class Optimizer:
@@ -307,6 +314,8 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": updated})
         for hook in self._optimizer_load_state_dict_post_hooks.values():  # type: ignore[attr-defined]
             hook(self)
+
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     @staticmethod
     def _process_value_according_to_param_policy(param: Any, value: Any, param_id: Any, param_groups: Any,

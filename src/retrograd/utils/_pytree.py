@@ -547,6 +547,19 @@ def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[Any, Any]], Any]:
     return [(SequenceKey(i), value) for i, value in enumerate(d)], None
 
 
+def _functions_of(kind: str, node: NodeDef) -> dict[str, Any]:
+    """The functions that take a built-in kind of container apart, by the names that PyTorch gives them."""
+    def flatten_with_keys(container: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        children, context = node.flatten_fn(container)
+        return list(zip(node.keys_fn(container, context, len(children)), children, strict=True)), context   # type: ignore[misc]
+    return {f"_{kind}_flatten": node.flatten_fn, f"_{kind}_unflatten": node.unflatten_fn,
+            f"_{kind}_flatten_with_keys": flatten_with_keys}
+
+
+for _kind in (tuple, namedtuple, OrderedDict, defaultdict, deque):
+    globals().update(_functions_of(_kind.__name__.lower(), SUPPORTED_NODES[_kind]))
+
+
 # ---- kinds of tuples
 def is_namedtuple_class(cls: Any) -> bool:
     """Whether `cls` is a class of named tuples.

@@ -7,4 +7,4 @@ NAMES = (
     "dcp_to_torch_save", "torch_save_to_dcp",
 )
 __all__ = [*NAMES]
-globals().update(absent(__name__, *NAMES))
+globals().update(absent(__name__, *NAMES, "_EmptyStateDictLoadPlanner", "_load_state_dict"))

@@ -5,7 +5,7 @@ from retrograd.distributed._absent import absent
 
 NAMES = (
     "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS",
-    "SplitPoint", "build_stage", "pipe_split", "pipeline",
+    "SplitPoint", "SplitPoint.BEGINNING", "SplitPoint.END", "build_stage", "pipe_split", "pipeline",
 )
-__all__ = [*NAMES]
+__all__ = [name for name in NAMES if "." not in name]
 globals().update(absent(__name__, *NAMES))

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from retrograd.distributed._absent import absent
 
-NAMES = ("BackendType", "RRef", "TensorPipeRpcBackendOptions", "get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync",
-         "shutdown")
-__all__ = ["is_available", *NAMES]
+NAMES = ("BackendType", "BackendType.TENSORPIPE", "RRef", "RpcBackendOptions", "TensorPipeRpcBackendOptions", "WorkerInfo",
+         "functions", "get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown")
+__all__ = ["is_available", *[name for name in NAMES if "." not in name]]
 globals().update(absent(__name__, *NAMES))
 
 
