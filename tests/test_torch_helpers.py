@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from importlib import import_module
 
 import pytest
 
@@ -76,3 +77,10 @@ def test_names_are_found_where_pytorch_has_them():
                   "assert 'sum' in REDUCE_NAMES and 'sin' in UNARY_NAMES and 'add' in BINARY_NAMES\n"
                   "from torch._custom_op.impl import custom_op, infer_schema\n"
                   "assert torch._C._SDPBackend is torch.nn.attention.SDPBackend")
+
+
+@pytest.mark.parametrize("module, name", [
+    ("utils._pytree", "treespec_dumps"), ("utils._pytree", "is_namedtuple"), ("functional", "einsum"),
+    ("functional", "broadcast_tensors"), ("library", "get_ctx"), ("jit", "ScriptModule"), ("jit", "CompilationUnit")])
+def test_names_are_part_of_star_imports(module: str, name: str):
+    assert name in import_module(f"retrograd.{module}").__all__

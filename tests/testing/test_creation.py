@@ -62,3 +62,12 @@ def test_empty_interval_of_numbers_is_one_value_and_deprecated(dtype) -> None:
 def test_dtype_without_tensors_is_refused() -> None:
     with pytest.raises(TypeError, match="is not supported by torch.testing.make_tensor"):
         drawn(torch.quint8)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz])
+def test_eight_bit_floats_are_rounded_values_of_the_interval(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    expected = torch.empty(20).uniform_(-9, 9).to(dtype)
+    torch.manual_seed(0)
+    made = make_tensor((20,), dtype=dtype, device="cpu")
+    assert made.dtype == dtype and made.float().equal(expected.float())

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from retrograd.futures import Future
 
-__all__ = ["Attribute", "Error", "Final", "Future", "ScriptFunction", "annotate", "enable_onednn_fusion",
+__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "ScriptFunction", "ScriptModule",
+           "annotate", "enable_onednn_fusion",
            "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load",
            "onednn_fusion_enabled",
            "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy",

@@ -26,7 +26,8 @@ from retrograd.library.registry import Library, device_keys, find_op, split_qual
 from retrograd.library.registry import scoped_library as _scoped_library
 from retrograd.library.userop import UserOp, fallthrough_kernel
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_kernel", "impl", "impl_abstract",
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
+           "impl_abstract",
            "infer_schema", "opcheck",
            "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
            "register_vmap", "triton_op", "wrap_triton"]

@@ -8,6 +8,7 @@ from typing import Any
 import retrograd as torch
 from retrograd import Tensor
 
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64)
 COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
@@ -57,6 +58,9 @@ def fill(size: tuple[int, ...], dtype: Any, low: float | None, high: float | Non
         else:
             numbers.uniform_(low, high)
         return result
+    if dtype in FLOAT8:
+        low, high = bounds(low, high, -9, 9, dtype, torch.finfo(dtype).min, torch.finfo(dtype).max)
+        return torch.empty(size, device=device).uniform_(low, high).to(dtype)
     if dtype not in WHOLE:
         raise TypeError(f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor().")
     whole = torch.iinfo(dtype)
@@ -71,7 +75,7 @@ def bounds(low: Any, high: Any, default_low: int, default_high: int, dtype: Any,
     high = default_high if high is None else high
     if any([isinstance(value, float) and math.isnan(value) for value in (low, high)]):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
-    if low == high and dtype in FLOATING + COMPLEX:
+    if low == high and dtype in FLOATING + COMPLEX + FLOAT8:
         warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since "
                       "2.1 and will be removed in 2.3. Use `torch.full(...)` instead.", FutureWarning, stacklevel=4)
     elif low >= high:

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Protocol
 from retrograd import Size
 from retrograd.transforms.trees import REGISTERED
 
-__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey", "TreeSpec", "keystr",
-           "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-           "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
-           "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
-           "treespec_pprint"]
+__all__ = ["Context", "DumpableContext", "FromDumpableContextFn", "GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
+           "SequenceKey", "ToDumpableContextFn", "TreeSpec", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
+           "is_structseq", "is_structseq_class", "is_structseq_instance", "key_get", "keystr", "register_pytree_node",
+           "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
+           "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
+           "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_pprint"]
 
 PyTree = Any
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
@@ -645,6 +646,7 @@ LATER = {name: "_pytree_dump" for name in (
     "DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL", "_register_namedtuple", "pytree_to_str", "str_to_pytree", "treespec_dumps",
     "treespec_loads")} | {name: "_pytree_classes" for name in (
     "ConstantNode", "is_constant_class", "register_constant", "register_dataclass")}
+__all__ += [name for name in LATER if name.startswith("treespec_")]
 
 
 def __getattr__(name: str) -> Any:
