@@ -16,9 +16,10 @@ from retrograd.core.opdef import find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.storage import UntypedStorage
 from retrograd.core.tensor import Size, Tensor, init_tensor, wrap
-from retrograd.ops.create.factories import C_NAMES, check_size
+from retrograd.ops.create.factories import check_size
 from retrograd.ops.create.from_data import Once, data_array
-from retrograd.ops.memory.resize import C_WORDS, typed
+from retrograd.ops.memory.resize import typed
+from retrograd.ops.shared.elementwise import C_NAMES
 
 FORMS = [
     Schema("new(*, Device? device=None) -> Tensor"),
@@ -76,7 +77,7 @@ def same_tensor(other: Any, target: Any, strict: bool) -> Any:
 
 
 def options(dtype: Any) -> str:
-    name = C_WORDS.get(dtype.name) or C_NAMES[dtype.name]
+    name = C_NAMES[dtype.name]
     return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
             "(default), memory_format=(nullopt))")
 

@@ -71,6 +71,27 @@ def test_number_must_fit() -> None:
             torch.addcmul(x, x, x, value=value)
 
 
+@pytest.mark.parametrize(("dtype", "limit", "name"), [
+    (torch.int16, 2**15, "int16_t"), (torch.int32, 2**31, "int"), (torch.uint8, 2**8, "uint8_t")])
+def test_overflow_names_the_type_of_fixed_width(dtype: torch.dtype, limit: int, name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"^value cannot be converted to type {name} without overflow$"):
+        torch.full((2,), limit, dtype=dtype)
+    with pytest.raises(RuntimeError, match=f"^value cannot be converted to type {name} without overflow$"):
+        torch.zeros(2, dtype=dtype)[0] = limit
+
+
+def test_convolution_names_the_types_of_input_and_bias() -> None:
+    image, kernel = torch.ones(1, 1, 3, 3, dtype=torch.int16), torch.ones(1, 1, 2, 2, dtype=torch.int16)
+    with pytest.raises(RuntimeError, match=r"^Input type \(short int\) and bias type \(float\) should be the same$"):
+        torch.conv2d(image, kernel, torch.ones(1))
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_set_names_the_type_of_the_storage() -> None:
+    with pytest.raises(RuntimeError, match="^Expected a Storage of type short int or an UntypedStorage, but got type Float "):
+        torch.zeros(2, dtype=torch.int16).set_(torch.zeros(2).storage())
+
+
 def test_masks_are_no_positions() -> None:
     with pytest.raises(RuntimeError, match="^_unsafe_index found unexpected index type Bool$"):
         aten._unsafe_index(of(2, torch.float32), [of(2, torch.bool)])

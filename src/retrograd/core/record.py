@@ -157,7 +157,7 @@ def check_saved(node: Node) -> None:
 
 
 def check_rule(node: Node, rule: Any) -> None:
-    """Unpack what a rule with a recorded edge would read: nodes unpack everything, also for a gradient that nobody needs."""
+    """Unpack what a rule with a recorded edge would read: nodes unpack everything, also for gradients that are not needed."""
     if any([node._next_[i] is not None for i in rule.targets]):
         for kind, index in rule.sources:
             if kind == SAVED:

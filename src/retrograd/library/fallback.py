@@ -1,7 +1,7 @@
 """The autograd fallback: what happens to gradients at an op for which no autograd kernel was registered.
 
 NOTE [Autograd fallback]
-An op with a kernel for its backend and nothing for autograd has no derivative that anybody knows of. In mode "nothing"
+An op with a kernel for its backend and nothing for autograd has no known derivative. In mode "nothing"
 its kernel runs, and what it does to tensors is recorded or not as the kernel has it. In mode "warn" the same happens, and
 a warning when a gradient gets there: outputs that do not require grad get a node that warns and passes nothing on;
 outputs that do (the kernel was made of recorded ops, or returned an input) get a hook that warns, and so does the base

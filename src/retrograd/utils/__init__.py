@@ -27,7 +27,7 @@ def set_module(obj: Any, mod: str) -> None:
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:
-    """Exchange two tensors for everybody who holds them: classes, attributes, data and history.
+    """Exchange two tensors, for all references to them: classes, attributes, data and history.
 
     >>> import retrograd as torch
     >>> weight, other = torch.nn.Parameter(torch.ones(2)), torch.zeros(3)

@@ -119,7 +119,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
 # ---- settings
 class Settings:
-    """What the scopes below set for everybody; None leaves it to the arguments of `checkpoint`."""
+    """What the scopes below set for all calls; None leaves it to the arguments of `checkpoint`."""
 
     early_stop: bool | None = None
     debug: bool | None = None

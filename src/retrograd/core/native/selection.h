@@ -1,5 +1,5 @@
-/* Selection among pairs of a key and a position, for one type K of keys; included once for each. Whoever reads the
-   positions sees which of several equal elements was taken, so the steps are those of ops/reduction/selection.py. */
+/* Selection among pairs of a key and a position, for one type K of keys; included once for each. The
+   positions show which of several equal elements was taken, so the steps are those of ops/reduction/selection.py. */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define N(name) JOIN(name##_, K)

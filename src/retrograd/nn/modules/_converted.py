@@ -79,7 +79,7 @@ class Converted(Tree):
         return self
 
     def _swap(self, name: str, old: Any, new: Any) -> None:
-        """Let a tensor become another one for everybody who holds it."""
+        """Exchange the contents of a tensor: every reference to it sees the new one."""
         try:
             torch.utils.swap_tensors(old, new)
         except Exception as error:

@@ -30,7 +30,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 def swap_in(param: Any, value: Any, assign: bool) -> None:
-    """Let a parameter or buffer become what its `module_load` makes of a value, for everybody who holds it."""
+    """Replace the contents of a parameter or buffer, for all references to it, by the result of its `module_load`."""
     made = param.module_load(value, assign=assign)
     if made is value or made is param:
         raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning one of the "

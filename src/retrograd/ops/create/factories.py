@@ -33,7 +33,7 @@ from retrograd.core.views import INFERENCE_WRITE
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array, strided
 from retrograd.ops.shared import families
-from retrograd.ops.shared.elementwise import unsupported
+from retrograd.ops.shared.elementwise import overflow, unsupported
 
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 PUBLIC_OPTIONS = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
@@ -281,13 +281,6 @@ def filled(array: Any, value: Any) -> Any:
     return array
 
 
-C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-           "complex32": "c10::complex<c10::Half>", "complex128": "c10::complex<double>", "bool": "bool", "uint16": "uint16_t",
-           "uint32": "uint32_t",
-           "uint64": "uint64_t"}
-
-
 def as_element(value: Any, dtype: Any) -> Any:
     """A Python number as an element of `dtype`, if the dtype can hold it."""
     kind = dtype.kind
@@ -298,7 +291,7 @@ def as_element(value: Any, dtype: Any) -> Any:
     if kind == "W":                   # which rounds to infinity, as PyTorch's does
         return np.complex64(value).astype(dtype)
     if (type(value) is complex and kind != "c" and value.imag != 0) or not holds(value, dtype):
-        raise RuntimeError(f"value cannot be converted to type {C_NAMES[dtypes.BY_NUMPY[dtype].name]} without overflow")
+        raise overflow(dtype)
     if type(value) is complex and kind != "c":
         value = value.real
     if kind in "iu":

@@ -21,6 +21,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
 from retrograd.ops.shared.along import add_flat, keep, nonzero, put_rows, take_rows
+from retrograd.ops.shared.elementwise import overflow
 from retrograd.ops.shared.geometry import view_strides
 from retrograd.ops.views.slicing import select, slice_
 
@@ -734,12 +735,6 @@ def fresh(array: Any) -> Any:
     return hooks.lifted(made) if switches.any_mode and tls.dispatch_modes else made
 
 
-C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-           "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-           "complex32": "c10::complex<c10::Half>", "complex128": "c10::complex<double>"}
-
-
 def number_array(value: Any, dtype: Any) -> Any:
     """A Python number as a 0-d array; raises if the dtype cannot hold it."""
     if (type(value) is int or type(value) is float and dtype.kind in "fcVW") and 0 <= value <= 127 and dtype.kind != "b":
@@ -758,7 +753,7 @@ def number_array(value: Any, dtype: Any) -> Any:
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
         fits = all([not limit < abs(part) < INFINITY for part in parts])
     if not fits:
-        raise RuntimeError(f"value cannot be converted to type {C_NAMES[BY_NUMPY[dtype].name]} without overflow")
+        raise overflow(dtype)
     return np.asarray(value).astype(dtype)
 
 

@@ -27,9 +27,10 @@ from retrograd.core.tensor import (
 )
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
-from retrograd.ops.create.factories import C_NAMES, as_element, filled, like_array
+from retrograd.ops.create.factories import as_element, filled, like_array
 from retrograd.ops.memory.copy import cast_array, channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import C_NAMES
 
 
 # ---- filling
@@ -262,11 +263,7 @@ def set_tensor(self: Any, source: Any) -> Any:
 
 def type_words(t: Any) -> str:
     """The C++ name of a tensor's element type."""
-    return C_WORDS.get(t.dtype.name) or C_NAMES[t.dtype.name]
-
-
-C_WORDS = {"int64": "long int", "int8": "signed char", "uint8": "unsigned char", "int16": "short int",
-           "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
+    return C_NAMES[t.dtype.name]
 
 
 def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:

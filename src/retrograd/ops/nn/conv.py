@@ -22,7 +22,7 @@ from retrograd.ops import late
 from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import proven, takes, type_name
-from retrograd.ops.shared.elementwise import times
+from retrograd.ops.shared.elementwise import C_NAMES, times
 from retrograd.ops.shared.images import channel_sums, convolve
 
 
@@ -296,12 +296,6 @@ def check_plain(sizes: Any, kernel: Any, bias: Any, stride: Any, padding: Any, d
     if any([n < r for n, r in zip(padded, reach, strict=True)]):
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
                            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
-
-
-C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-           "complex64": "c10::complex<float>", "complex32": "c10::complex<c10::Half>",
-           "complex128": "c10::complex<double>", "bool": "bool", "int32": "int",
-           "int16": "short", "int8": "signed char", "uint8": "unsigned char"}
 
 
 def convolution_rule(grad: Any, input: Any, weight: Any, bias_sym_sizes_opt: Any, stride: Any, padding: Any, dilation: Any,

@@ -22,6 +22,13 @@ C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfl
            "complex128": "c10::complex<double>", "uint8": "unsigned char",
            "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
            "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
+# Some errors show integers by their names in stdint.h, except for int.
+STDINT_NAMES = C_NAMES | {name: f"{name}_t" for name in C_NAMES if "int" in name and name != "int32"}
+
+
+def overflow(dtype: Any) -> RuntimeError:
+    """The error about a number that a NumPy dtype cannot hold."""
+    return RuntimeError(f"value cannot be converted to type {STDINT_NAMES[BY_NUMPY[dtype].name]} without overflow")
 
 
 # ---- unsupported dtypes

@@ -14,13 +14,14 @@ from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import counter_of
 from retrograd.ops.create.factories import OPTIONS, default, public
+from retrograd.ops.shared.elementwise import C_NAMES
 
 
 def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> Any:
     """The window of `length` points; a periodic one is a symmetric one with its last point left off."""
     dtype = dtype or default()
     if not is_inexact_type(dtype):
-        found = INTEGERS[dtypes.BY_NUMPY[dtype].name]
+        found = C_NAMES[dtypes.BY_NUMPY[dtype].name]
         raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={found}"
                            ", device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
                            "memory_format=(nullopt))")
@@ -33,10 +34,6 @@ def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> A
     count = length + 1 if periodic else length
     work = np.dtype(np.float32) if dtype in HALVES else dtype
     return values(np.arange(count).astype(work), count, work)[:length].astype(dtype)
-
-
-INTEGERS = {"bool": "bool", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-            "uint8": "unsigned char"}
 
 
 def cosine(alpha: float, beta: float) -> Any:

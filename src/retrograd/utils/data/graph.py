@@ -73,5 +73,5 @@ class Held(pickle.Pickler):
             return str, ()
         try:
             return obj.__reduce_ex__(4)
-        except Exception:           # what cannot be pickled holds no pipes, as far as anyone can tell
+        except Exception:           # objects that cannot be pickled are taken to hold no pipes
             return str, ()
