@@ -55,13 +55,13 @@ REMAINING: dict[str, list[str]] = {
     "use helpers that compute with NumPy": """
         _ctc_loss.Tensor _ctc_loss.default _ctc_loss_backward.Tensor _ctc_loss_backward.default _dirichlet_grad.default
         _histogramdd_bin_edges.default _histogramdd_from_bin_tensors.default _pdist_backward.default
-        _pdist_forward.default _safe_softmax.default _scaled_dot_product_flash_attention_for_cpu.default
+        _pdist_forward.default _scaled_dot_product_flash_attention_for_cpu.default
         _scaled_dot_product_flash_attention_for_cpu_backward.default _standard_gamma_grad.default _unsafe_index.Tensor
         affine_grid_generator.default _convolution.default convolution.default convolution_backward.default
         diag_embed.default diagonal_backward.default fill.Tensor grid_sampler_2d.default
         grid_sampler_2d_backward.default grid_sampler_3d.default grid_sampler_3d_backward.default histogram.bin_ct
         index.Tensor index_reduce.default nll_loss2d_backward.default nll_loss2d_forward.default put.default
-        renorm.default scatter.value_reduce scatter_reduce.two searchsorted.Tensor segment_reduce.default
+        scatter.value_reduce scatter_reduce.two searchsorted.Tensor segment_reduce.default
         slice_backward.default vdot.default where.self
     """.split(),
 }

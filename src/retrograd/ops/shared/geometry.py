@@ -1,6 +1,7 @@
 """Sizes and strides without tensors: the shapes and strides of views, as arrays."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -243,11 +244,15 @@ def channels_last_like(array: Any) -> bool:
 
 
 def new_beside(array: Any, shape: Any, strides: Any, dtype: Any) -> Any:
-    """A new array with the given dense strides, on the device of `array`."""
+    """A new array with the given strides, in elements, on the device of `array`."""
     if isinstance(array, np.ndarray):
         return storage.empty_strided(shape, strides, dtype)
+    xp = lean.namespace_of(array)
+    reach = 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    if 0 not in shape and reach != math.prod(shape):              # with gaps
+        return xp.lib.stride_tricks.as_strided(xp.empty(reach, dtype), shape, [s * np.dtype(dtype).itemsize for s in strides])
     outer_first = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
-    made = lean.namespace_of(array).empty([shape[d] for d in outer_first], dtype)
+    made = xp.empty([shape[d] for d in outer_first], dtype)
     return made.transpose(sorted(range(len(shape)), key=outer_first.__getitem__))
 
 
