@@ -1,16 +1,21 @@
 """Measures every op's smallest sample against PyTorch: forward, and forward with backward.
 
     python bench/every_op.py [--only SUBSTR] [--rounds N] [--json OUT] [--slowest N]
+                             [--elements N [--square]] [--dtype NAME] [--strided]
 
 One process, one thread, the thread's CPU clock, contenders in alternation, the median of the paired rounds; float32.
 An op is called by its public name (torch.sin, torch.nn.functional.gelu, Tensor.add_, ...), with the arguments of the first
 of its samples that has elements and runs in both libraries. Then come the rows of a training loop.
+
+`--elements` repeats a sample's tensors along their first dimension, or along all (`--square`), until the largest has about
+so many elements; what needs one size, or more than 60 ms in PyTorch, is left out. `--strided` transposes them in memory.
 """
 from __future__ import annotations
 
 import argparse
 import contextlib
 import gc
+import itertools
 import json
 import math
 import os
@@ -28,8 +33,10 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 SAMPLE_NS = 400_000
+UNCHECKED = ("_pad_packed_sequence.default",)       # PyTorch writes beyond its memory when sizes do not fit together
 NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
 
+import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import retrograd  # noqa: E402
@@ -38,6 +45,7 @@ from tests import samples  # noqa: E402
 from tests.ops import cases as sample_cases  # noqa: E402, F401  (imports every file of samples)
 
 Call = Callable[[], Any]
+options = argparse.Namespace()
 
 
 def main() -> int:
@@ -46,13 +54,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--slowest", type=int, default=40)
+    parser.add_argument("--elements", type=int)
+    parser.add_argument("--square", action="store_true")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--strided", action="store_true")
+    global options
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     gc.collect()
     gc.freeze()
     rows: dict[str, dict[str, float]] = {}
-    for name, pairs in {**dict(cases(options.only)), **dict(training(options.only))}.items():
+    for name, pairs in itertools.chain(cases(options.only), () if options.elements else training(options.only)):
         for kind, (theirs, ours) in pairs.items():
             try:
                 with no_grad() if kind == "forward" else contextlib.nullcontext():
@@ -106,7 +119,7 @@ def public(module: Any, name: str) -> Any:
 def cases(only: str) -> Iterator[tuple[str, dict[str, tuple[Call, Call]]]]:
     """Every op with samples: its calls in both libraries."""
     for name in sorted(samples.REGISTRY):
-        if only not in name:
+        if only not in name or (options.elements and name in UNCHECKED):
             continue
         stem, _, overload = name.partition(".")
         packet = find_packet(stem)
@@ -128,14 +141,20 @@ def first_common(name: str, function: Any, reference: Any) -> dict[str, tuple[Ca
         tensors = [a for a in sample.args if isinstance(a, retrograd.Tensor)]
         if any(t.numel() == 0 or t.numel() > 4096 or t.layout != retrograd.strided for t in tensors):
             continue
-        try:
-            ours = bind(function, sample, lambda t: t)
-            theirs = bind(reference, sample, as_torch)
-            made = {"forward": (theirs[0], ours[0])}
-            with no_grad():
-                for call in made["forward"]:
-                    call()
-        except Exception:
+        for grown in growths(tensors):
+            try:
+                ours = bind(function, sample, grown)
+                theirs = bind(reference, sample, lambda t, grown=grown: as_torch(grown(t)))
+                made = {"forward": (theirs[0], ours[0])}
+                with no_grad():
+                    once(theirs[0], 1)
+                    if options.elements and once(theirs[0], 1) > 60_000_000:
+                        return None
+                    ours[0]()
+                break
+            except Exception:
+                continue
+        else:
             continue
         try:
             both = backward(torch, *theirs), backward(retrograd, *ours)
@@ -148,10 +167,40 @@ def first_common(name: str, function: Any, reference: Any) -> dict[str, tuple[Ca
     return None
 
 
+def growths(tensors: list[Any]) -> Iterator[Callable[[Any], Any]]:
+    """Ways to make the tensors of a sample larger; those that it does not take raise errors."""
+    base = max(tensors, key=lambda t: t.numel(), default=None)
+    if not options.elements:
+        yield varied
+    elif base is not None and base.ndim:
+        times = max(1, options.elements // base.numel())
+        each = max(1, round(times ** (1 / base.ndim)))
+        first = base.shape[0]
+        if not options.square:
+            yield lambda t: varied(t, [times if t.shape[0] == first else 1, *[1] * (t.ndim - 1)] if t.ndim else [])
+        yield lambda t: varied(t, [each] * t.ndim)
+        yield lambda t: varied(t, [each if n > 1 else 1 for n in t.shape])
+
+
+def varied(t: Any, times: list[int] | None = None) -> Any:
+    """The tensor in the dtype, size and order that the options ask for."""
+    array, dtype = t.detach().numpy(), t.dtype
+    if dtype == retrograd.float32 and options.dtype != "float32":
+        dtype = getattr(retrograd, options.dtype)
+        array = array * 4 if not dtype.is_floating_point and not dtype.is_complex else array
+    array = np.tile(array, times) if times else array
+    made = retrograd.tensor(np.array(array)).to(dtype)
+    if options.strided and made.ndim > 1:
+        made = made.mT.contiguous().mT
+    elif options.strided and made.ndim:
+        made = retrograd.stack([made, made], 1)[:, 0]
+    return made.requires_grad_(t.requires_grad and (dtype.is_floating_point or dtype.is_complex))
+
+
 def bind(function: Any, sample: Any, convert: Any) -> tuple[Call, list[Any]]:
     def value(a: Any) -> Any:
         if isinstance(a, retrograd.Tensor):
-            return convert(a.detach().clone().requires_grad_(a.requires_grad))
+            return convert(a)
         if isinstance(a, (list, tuple)) and any(isinstance(item, retrograd.Tensor) for item in a):
             return [value(item) for item in a]
         if convert is as_torch and repr(a).startswith("torch."):
@@ -164,7 +213,9 @@ def bind(function: Any, sample: Any, convert: Any) -> tuple[Call, list[Any]]:
 
 
 def as_torch(t: Any) -> Any:
-    return torch.from_numpy(t.detach().numpy().copy()).requires_grad_(t.requires_grad)
+    made = torch.empty_strided(tuple(t.shape), t.stride(), dtype=getattr(torch, repr(t.dtype).removeprefix("torch.")))
+    values = t.detach().float() if t.dtype == retrograd.bfloat16 else t.detach()
+    return made.copy_(torch.from_numpy(values.numpy())).requires_grad_(t.requires_grad)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,9 @@ An alternative of `lower` is Python text over the op's arguments:
 Statements are separated by `;`, the value of the last one is the result. Supported are + - * / & | ^ ~, comparisons, `and`,
 `or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
 prod, max, min, any, all. `numel` is the number of elements of `self`, `largest` the largest finite number of its dtype. A
-text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. A tensor that
-is only ever a condition may be a mask of bools; other tensors share one dtype.
+text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. One that begins
+with "whole: " is not for half precision, which is computed in float and rounded. A tensor that is only ever a condition may be
+a mask of bools; other tensors share one dtype.
 
 `lower` may be a dict {guard: text}: the first alternative whose guard holds is taken. A guard is a list of `name=value`
 ("approximate='tanh'", "max=None"); an argument that the text uses must be a tensor or a number, one that neither uses
@@ -124,7 +125,8 @@ class Program:
 
     def __init__(self, name: str, text: str, kinds: dict[str, str], numbers: list[str]) -> None:
         self.by_rows = text.startswith("by rows: ")
-        text = text.removeprefix("by rows: ")
+        self.whole = text.startswith("whole: ")
+        text = text.removeprefix("by rows: ").removeprefix("whole: ")
         self.name, self.text = name, text
         self.kinds = dict(kinds)
         self.inputs = list(kinds)

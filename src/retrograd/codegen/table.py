@@ -18,7 +18,7 @@ from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.schema import REQUIRED
 
 FILES = 8                          # files of loops, compiled in parallel
-FLOATS, DOUBLES, INTS, BOOLS = 1, 2, 4, 8
+FLOATS, DOUBLES, INTS, BOOLS, WHOLE = 1, 2, 4, 8, 16
 JOINS, FLOATING, NO_BOOLS = 1, 2, 4          # as in native/kernel.h
 REDUCERS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
 NUMBERS = ("Scalar", "float", "int", "bool")
@@ -88,7 +88,7 @@ class Kernel:
         if p.family == "point" and any(only_integral(e) for _, e in p.steps):
             numbers = any(q.type == "Scalar" for q in op.schema.params)          # a Scalar promotes bools to integers
             return INTS | (BOOLS if p.takes_bools and op.check is None and not numbers else 0)
-        types = FLOATS | DOUBLES
+        types = FLOATS | DOUBLES | WHOLE * p.whole
         if p.family == "row":
             return types
         if p.takes_ints and not floats_only:

@@ -276,7 +276,7 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
   if (joins && common >= 0 && (mixed || common >= I64) &&
       (common = meeting_dtype(I, c, joined, dims, zeros, numbers, joins)) < 0)
     return 0;
-  if (common < 0 || !(group_of(common) & I->types)) return 0;
+  if (common < 0 || !(group_of(common) & I->types) || (I->types & WHOLE && (common == BF16 || common == F16))) return 0;
   if (I->count) {
     const int s = I->count - 1;
     PyArrayObject *a = c->a[(int)I->counted];

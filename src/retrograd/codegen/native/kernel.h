@@ -17,7 +17,7 @@
 #define MAXPARAM 16
 #define MAXD 16
 enum { F32, F64, BF16, F16, I64, I32, I16, I8, U8, BOOL, OTHER };
-enum { FLOATS = 1, DOUBLES = 2, INTS = 4, BOOLS = 8 };
+enum { FLOATS = 1, DOUBLES = 2, INTS = 4, BOOLS = 8, WHOLE = 16 }; /* WHOLE: not half precision, computed in float */
 typedef union {
   double d;
   int64_t i;

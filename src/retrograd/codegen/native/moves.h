@@ -10,6 +10,23 @@ static PyArrayObject *alike(PyArrayObject *a, int nd, const npy_intp *dims) {
   Py_INCREF(type);
   return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, type, nd, (npy_intp *)dims, NULL, NULL, 0, NULL);
 }
+/* one run of bytes, without a call where it is short */
+static inline void copy_run(char *to, const char *from, npy_intp n) {
+#define ENDS(W)                      \
+  {                                  \
+    memcpy(to, from, W);             \
+    memcpy(to + n - W, from + n - W, W); \
+  }
+  if (n > 32 || n < 4)
+    memcpy(to, from, n);
+  else if (n >= 16)
+    ENDS(16)
+  else if (n >= 8)
+    ENDS(8)
+  else
+    ENDS(4)
+#undef ENDS
+}
 static void carry(int nd, const npy_intp *size, char *to, const npy_intp *ts, const char *from, const npy_intp *fs,
                   npy_intp item) {
   if (nd == 0) {
@@ -19,7 +36,7 @@ static void carry(int nd, const npy_intp *size, char *to, const npy_intp *ts, co
   if (nd == 1) {
     const npy_intp n = *size, t = *ts, f = *fs;
     if (t == item && f == item)
-      memcpy(to, from, n * item);
+      copy_run(to, from, n * item);
     else if (item == 4)
       for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 4);
     else if (item == 8)
@@ -30,6 +47,11 @@ static void carry(int nd, const npy_intp *size, char *to, const npy_intp *ts, co
       for (npy_intp i = 0; i < n; i++) to[i * t] = from[i * f];
     else
       for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, item);
+    return;
+  }
+  if (nd == 2 && ts[1] == item && fs[1] == item) {
+    const npy_intp n = *size, t = *ts, f = *fs, run = size[1] * item;
+    for (npy_intp i = 0; i < n; i++) copy_run(to + i * t, from + i * f, run);
     return;
   }
   for (npy_intp i = 0; i < *size; i++) carry(nd - 1, size + 1, to + i * *ts, ts + 1, from + i * *fs, fs + 1, item);

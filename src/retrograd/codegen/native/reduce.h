@@ -168,6 +168,27 @@ static void rows_task(void *argument, long k) {
     store_acc(j, a, b, m);
   }
 }
+static void fold_columns(const Reduction *j, int64_t *to, const int64_t *from, long n);
+/* `m` rows into the accumulators; where few columns lie without gaps, several rows at once as one row. */
+#define ABREAST 256
+static void down_rows(const Reduction *j, ColFn f, char **q, const long *s, const long *rs, long m, long n, int64_t *acc) {
+  const long g = ABREAST / n;
+  int narrow = n <= ABREAST / 8 && m >= 2 * g;
+  for (int o = 0; o < j->nin; o++) narrow &= rs[o] == n * s[o];
+  if (narrow) {
+    int64_t wide[ABREAST];
+    long step[MAXOP];
+    const long rows = m / g;
+    const Acc a = start_acc(j);
+    for (long i = 0; i < g * n; i++) wide[i] = a.a.i;
+    for (int o = 0; o < j->nin; o++) step[o] = rs[o] * g;
+    f(q, s, step, j->t, rows, g * n, j->num, wide);
+    for (long i = 0; i < g; i++) fold_columns(j, acc, wide + i * n, n);
+    for (int o = 0; o < j->nin; o++) q[o] += rows * step[o];
+    m -= rows * g;
+  }
+  if (m) f(q, s, rs, j->t, m, n, j->num, acc);
+}
 static void columns_task(void *argument, long k) { /* k counts (outer kept, group of rows, block of columns) */
   const Reduction *j = argument;
   ColFn f = (ColFn)j->entry[j->wide].f[1];
@@ -193,7 +214,7 @@ static void columns_task(void *argument, long k) { /* k counts (outer kept, grou
     char *q[MAXOP];
     for (int o = 0; o < j->nin; o++) q[o] = base[o] + at * rs[o];
     if (j->nr > 1) start_at(j->red, j->nr - 1, r / inner, j->rs, j->nin, q);
-    f(q, s, rs, j->t, m, n, j->num, acc);
+    down_rows(j, f, q, s, rs, m, n, acc);
     r += m;
   }
   if (j->groups == 1) {

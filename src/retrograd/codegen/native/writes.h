@@ -12,9 +12,6 @@ static int row_major_strides(PyArrayObject *a) { /* also along dimensions of siz
 static int few_elements(PyObject *o) {
   return is_array(o) && PyArray_SIZE((PyArrayObject *)o) > 0 && PyArray_NBYTES((PyArrayObject *)o) <= FEW;
 }
-static int may_write(PyObject *o) {
-  return few_elements(o) && PyArray_ISWRITEABLE((PyArrayObject *)o) && contiguous((PyArrayObject *)o);
-}
 
 /* The strides that a copy has whose items are of `size` bytes: those of the array if it has no gaps, else in their order. */
 static void kept_strides(PyArrayObject *a, npy_intp size, npy_intp *strides) {
@@ -111,13 +108,6 @@ static PyObject *native_copy_(PyObject *const *args, Py_ssize_t n) {
   Py_INCREF(to);
   return (PyObject *)to;
 }
-static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
-  if (n != 1 || !may_write(args[0])) return refuse();
-  PyArrayObject *to = (PyArrayObject *)args[0];
-  memset(PyArray_DATA(to), 0, PyArray_NBYTES(to));
-  Py_INCREF(to);
-  return (PyObject *)to;
-}
 /* One value as an item of a dtype; 0 if the dtype does not take it as it is. */
 static int item_of(PyObject *o, int code, char *item) {
   Number v;
@@ -141,30 +131,28 @@ typedef struct {
   int size;
   char item[8];
 } Filling;
-#define FILL(S)                                                        \
-  {                                                                    \
-    S v, *q = (S *)(f->p + first * (long)sizeof(S));                   \
-    __builtin_memcpy(&v, f->item, sizeof v);                           \
-    for (long i = 0; i < m; i++) __builtin_memcpy(q + i, &v, sizeof v); \
-  }
+/* `n` bytes at p, with the bytes of the word again and again; in the widest stores that the machine has */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3"), target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+static void repeat_word(char *p, long n, uint64_t word) {
+  const long whole = n / 8;
+  for (long i = 0; i < whole; i++) __builtin_memcpy(p + 8 * i, &word, 8);
+  __builtin_memcpy(p + 8 * whole, &word, n % 8);
+}
 static void fill_task(void *argument, long k) {
   const Filling *f = argument;
   const long first = k * 2 * GRAIN, m = f->n - first < 2 * GRAIN ? f->n - first : 2 * GRAIN;
-  switch (f->size) {
-  case 1: memset(f->p + first, f->item[0], m); break;
-  case 2: FILL(uint16_t) break;
-  case 4: FILL(uint32_t) break;
-  default: FILL(uint64_t)
-  }
+  uint64_t word = 0;
+  for (int i = 0; i < 8; i += f->size) __builtin_memcpy((char *)&word + i, f->item, f->size);
+  repeat_word(f->p + first * f->size, m * f->size, word);
 }
-#undef FILL
-static int number_into(PyObject *o, PyArrayObject *to) { /* one value everywhere */
+static int item_into(const char *item, PyArrayObject *to) {
   Filling f;
-  const int code = code_of(to);
-  if (!item_of(o, code, f.item)) return 0;
+  __builtin_memcpy(f.item, item, 8);
   f.p = PyArray_BYTES(to);
   f.n = PyArray_SIZE(to);
-  f.size = item_size[code];
+  f.size = PyArray_ITEMSIZE(to);
   if (f.n <= 2 * GRAIN) {
     fill_task(&f, 0);
     return 1;
@@ -172,6 +160,28 @@ static int number_into(PyObject *o, PyArrayObject *to) { /* one value everywhere
   Py_BEGIN_ALLOW_THREADS parallel(fill_task, &f, (f.n + 2 * GRAIN - 1) / (2 * GRAIN));
   Py_END_ALLOW_THREADS
   return 1;
+}
+static int number_into(PyObject *o, PyArrayObject *to) { /* one value everywhere */
+  char item[8];
+  if (is_array(o)) { /* of no dimensions */
+    PyArrayObject *a = (PyArrayObject *)o;
+    if (PyArray_NDIM(a) || PyArray_DESCR(a) != PyArray_DESCR(to) || code_of(to) == OTHER) return 0;
+    __builtin_memcpy(item, PyArray_DATA(a), PyArray_ITEMSIZE(a));
+    return item_into(item, to);
+  }
+  return item_of(o, code_of(to), item) && item_into(item, to);
+}
+static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
+  static const char zeros[8] = {0};
+  if (n != 1 || !is_array(args[0])) return refuse();
+  PyArrayObject *to = (PyArrayObject *)args[0];
+  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !contiguous(to)) return refuse();
+  if (PyArray_NBYTES(to) <= FEW)
+    memset(PyArray_DATA(to), 0, PyArray_NBYTES(to));
+  else if (code_of(to) == OTHER || !item_into(zeros, to))
+    return refuse();
+  Py_INCREF(to);
+  return (PyObject *)to;
 }
 static PyObject *native_fill_(PyObject *const *args, Py_ssize_t n) {
   if (n != 2 || !is_array(args[0])) return refuse();

@@ -32,7 +32,7 @@ FUNCTION(segment_reduce) {
   PyArrayObject *x = given == 8 && PyUnicode_Check(args[1]) && args[3] == Py_None ? array_at(args, 0) : NULL,
                 *lengths = x && args[4] == Py_None ? array_at(args, 2) : NULL,
                 *offsets = x && args[2] == Py_None ? array_at(args, 4) : NULL, *by = lengths ? lengths : offsets;
-  if (!behaved(x) || !plain(x) || !is_real_code(code_of(x)) || !plain(by) || code_of(by) != NPY_LONG) Py_RETURN_NONE;
+  if (!plain(x) || !PyArray_SIZE(x) || !is_real_code(code_of(x)) || !plain(by) || code_of(by) != NPY_LONG) Py_RETURN_NONE;
   while (which < 7 && PyUnicode_CompareWithASCIIString(args[1], names[which])) which++;
   if (which == 7) Py_RETURN_NONE;
   if (which > 4) which -= 2;

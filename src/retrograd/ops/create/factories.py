@@ -562,7 +562,7 @@ def permuted_like(array: Any, made: Any) -> Any:
     if found.strides != array.strides:
         return None
     if made is not np.empty:
-        found.fill(0 if made is np.zeros else 1)
+        put_number(found, 0 if made is np.zeros else 1)
     return found
 
 
@@ -581,6 +581,8 @@ def is_small_number(value: Any) -> bool:
 
 def simply_filled(array: Any, value: Any) -> Any:
     """The array filled with a small number; None for dtypes that need the general conversion."""
+    if fast_kernels.native is not None and fast_kernels.native.fill(array, value) is not None:
+        return array
     if array.dtype.char not in ("fd" if type(value) is float else "fdl"):
         return None
     array.fill(value)
@@ -651,8 +653,13 @@ def like_kernel(made: Any) -> Any:
 
 def ones_array(shape: Any, dtype: Any) -> Any:
     array = np.empty(shape, dtype)
-    array.fill(1)
+    put_number(array, 1)
     return array
+
+
+def put_number(array: Any, value: int) -> None:
+    if fast_kernels.native is None or fast_kernels.native.fill(array, value) is None:
+        array.fill(value)
 
 
 fast_empty_like = fast_like(np.empty)

@@ -145,6 +145,7 @@ pow_scalar = defop(
     kernel=scalar_power, check=check_scalar_power, inplace=True, scalars=("exponent",), node="PowBackward0",
     vjp=dict(self=pow_scalar_backward), **pow_columns,
     lower={
+        "exponent=0": "1 if self == self else 1",
         "exponent=2": "self * self",
         "exponent=1": "self * 1",
         "exponent=3": "self * self * self",
@@ -341,7 +342,7 @@ defop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
     kernel=limited("nextafter_cpu", FLOATS, ufunc("nextafter")), promote="common", inplace=True,
     vjp=dict(self=lambda grad, self, other: where(self.ne(other), grad, 0), other=lambda grad, self, other: zeros(grad)),
-    jvp="elementwise", batch=families.pointwise, masked="binary",
+    jvp="elementwise", batch=families.pointwise, masked="binary", lower="whole: nextafter(self, other)",
 )
 
 

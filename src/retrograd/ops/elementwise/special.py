@@ -110,7 +110,7 @@ for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc
         vjp=dict(self=missing(f"{name}: input"),
                  other=(lambda grad, self, other: grad * gamma_density(self, other)) if sign > 0 else
                        (lambda grad, self, other: -grad * gamma_density(self, other))),
-        jvp="elementwise", batch=families.pointwise,
+        jvp="elementwise", batch=families.pointwise, lower=f"@native.{name}",
     )
 
 

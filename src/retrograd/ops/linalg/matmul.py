@@ -457,6 +457,12 @@ mm = defop(
 )
 
 
+def int_mm(xp: Any, self: Any, mat2: Any) -> Any:
+    """A product of bytes, in the narrowest dtype of the BLAS that is exact."""
+    exact = np.float32 if self.shape[-1] <= 2 ** 24 // (255 * 128) else np.float64
+    return xp.matmul(self.astype(exact), mat2.astype(exact)).astype(np.int32)
+
+
 def check_int_mm(self: Any, mat2: Any) -> None:
     a, b = self.array, mat2.array
     for name, array in (("self", a), ("mat2", b)):
@@ -472,7 +478,7 @@ def check_int_mm(self: Any, mat2: Any) -> None:
 
 defop(
     "_int_mm(Tensor self, Tensor mat2) -> Tensor",
-    kernel=lambda xp, self, mat2: xp.matmul(self.astype("int32"), mat2.astype("int32")), check=check_int_mm,
+    kernel=int_mm, check=check_int_mm,
     batch=families.loop, variants="function",
 )
 bmm = defop(

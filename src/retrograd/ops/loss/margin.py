@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.algorithms import native
+from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -121,8 +121,8 @@ def like(condition: Any, scores: Any) -> Any:
 
 
 def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
-    made = None if native is None or weight is not None and weight.dtype != self.dtype else native.multi_margin(
-        self, target, p, margin, weight, reduction, None)
+    made = None if weight is not None and weight.dtype != self.dtype else native_on_copies(
+        native, "multi_margin", self, target, p, margin, weight, reduction, None)
     if made is not None:
         return made
     check_classes(self, target, p, weight, "multi_margin_loss_cpu_kernel")
@@ -131,7 +131,7 @@ def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, we
 
 def multi_margin_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any,
                                  reduction: int) -> Any:
-    made = None if native is None else native.multi_margin(self, target, p, margin, weight, reduction, grad_output)
+    made = native_on_copies(native, "multi_margin", self, target, p, margin, weight, reduction, grad_output)
     if made is not None:
         return made
     check_classes(self, target, p, weight, "multi_margin_loss_backward_cpu_kernel")
@@ -202,7 +202,7 @@ def labelled(xp: Any, scores: Any, target: Any) -> tuple[Any, Any]:
 
 
 def multilabel_kernel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
-    made = None if native is None else native.multilabel_margin(self, target, reduction, None)
+    made = native_on_copies(native, "multilabel_margin", self, target, reduction, None)
     if made is not None:
         return made
     check_labels("multilabel_margin_loss_forward_out_frame", self, target)
@@ -216,7 +216,7 @@ def multilabel_kernel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
 
 
 def multilabel_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
-    made = None if native is None else native.multilabel_margin(self, target, reduction, grad_output)
+    made = native_on_copies(native, "multilabel_margin", self, target, reduction, grad_output)
     if made is not None:
         return made
     check_labels("multilabel_margin_loss_backward_out_frame", self, target)

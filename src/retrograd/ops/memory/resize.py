@@ -80,7 +80,7 @@ fill_tensor_ = defop(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
     kernel=write_tensor,
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False,
+    jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False, lower="@fill_",
     traits=("chalf",), nested="parts",
 )
 fill_scalar_ = defop(
@@ -95,6 +95,7 @@ fill_tensor = defop(
     kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
     jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function", pattern="elements",
+    lower="@fill",
     traits=("chalf",),
 )
 fill_scalar = defop(

@@ -194,7 +194,7 @@ leaky_relu_backward = backward_op(
          self=zeros), widen=True, leading=1, lower="grad_output if self > 0 else grad_output * negative_slope")
 leaky_kernel = limited("leaky_relu_cpu", FLOATS, lambda xp, self, negative_slope:
                        xp.where(xp.greater(self, zero_like(xp, self)), self, self * number_like(xp, self, negative_slope)))
-defop(
+leaky_relu = defop(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     kernel=leaky_kernel,
     vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])),

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from retrograd.core import lean
-from retrograd.core.algorithms import native
+from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import flat_gather, scatter_kernel, zero_like
@@ -65,10 +65,9 @@ def fractional_rows(rank: int) -> Any:
     sizes = f"int[{rank}] kernel_size, int[{rank}] output_size"
 
     def kernel(xp: Any, self: Any, kernel_size: Any, output_size: Any, random_samples: Any) -> Any:
-        if native is not None:
-            made = native.pool_fractional(self, rank, kernel_size, output_size, random_samples)
-            if made is not None:
-                return made
+        made = native_on_copies(native, "pool_fractional", self, rank, kernel_size, output_size, random_samples, halves=True)
+        if made is not None:
+            return made
         windows, output = widened(kernel_size, rank), widened(output_size, rank)
         check(name, rank, self, kernel_size, output_size, random_samples)
         if self.dtype.kind not in "fV":

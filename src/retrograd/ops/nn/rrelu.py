@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import generator
+from retrograd.core import generator, lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.create.random import source_of
-from retrograd.ops.nn.activation import backward_op, leaky_backward_kernel, leaky_kernel
+from retrograd.ops.nn.activation import backward_op, leaky_backward_kernel, leaky_kernel, leaky_relu
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import unsupported, zeros
 
@@ -31,7 +31,8 @@ def rrelu_kernel(xp: Any, self: Any, noise: Any, lower: float, upper: float, tra
         raise RuntimeError(f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
                            f"noise.shape = {list(noise.shape)}")
     if not training:
-        return xp.asarray(leaky_kernel(xp, self, (lower + upper) / 2), order="C")
+        made = lean.natively(leaky_relu, self, (lower + upper) / 2)
+        return xp.asarray(leaky_kernel(xp, self, (lower + upper) / 2) if made is None else made, order="C")
     if self.dtype.kind not in "fV" or self.dtype == np.float16:
         raise unsupported("rrelu_with_noise_out_cpu", self.dtype)
     low = self <= 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
@@ -62,6 +63,10 @@ def bounds(lengths: Any, offsets: Any) -> Any:
 def segment_kernel(xp: Any, data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool,
                    initial: Any) -> Any:
     check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
+    result = native_on_copies(native, "segment_reduce", data, reduce, lengths, indices, offsets, axis, unsafe, initial,
+                              halves=True)
+    if result is not None:
+        return result
     reduce = LONG.get(reduce, reduce)
     places = bounds(lengths, offsets)
     count = places.shape[-1] - 1
@@ -99,7 +104,7 @@ def segments_of(data: Any, lengths: Any, offsets: Any) -> tuple[Any, Any, int]:
     axis, count = sizes.ndim - 1, sizes.shape[-1]
     ends = offsets.narrow(-1, 1, count) if lengths is None else lengths.cumsum(-1)
     position = late.arange(data.shape[axis], device=data.device)
-    where = (ends.unsqueeze(-1) <= position).sum(-2)
+    where = late.searchsorted(ends, position.expand((*ends.shape[:-1], -1)), right=True)
     if lengths is None:
         where = late.where(position < offsets.narrow(-1, 0, 1), count, where)
     for _ in range(data.ndim - axis - 1):

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from retrograd.core import lean, storage
-from retrograd.core.algorithms import native
+from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
@@ -401,7 +401,7 @@ def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool,
         if hasattr(operand, "ndim") and operand.dtype.kind in "cb":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {legacy(operand)}")
     if native is not None:
-        made = native.contains(elements, test_elements, invert)
+        made = native_on_copies(native, "contains", elements, test_elements, invert)
         if made is not None:
             return made
     x = wide(xp.asarray(elements))

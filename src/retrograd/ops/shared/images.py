@@ -128,14 +128,30 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
     last = x.ndim == 4 and innermost_channels(x)
     if grad is not None and last and not innermost_channels(grad):
         grad = recast(grad, grad.dtype, True)
+    if x.dtype.kind in "iu" and grad is None and not last:
+        return pooled_integers(x, settings)
     if x.dtype not in HALVES:
-        return native.pool_windows(x, *settings, grad)
+        done = native.pool_windows(x, *settings, grad)
+        if done is not None or last or x.flags.c_contiguous:
+            return done
+        return None if x.ndim > 2 + (rank > 1) else native.pool_windows(
+            np.asarray(x, order="C"), *settings, grad if grad is None else np.asarray(grad, order="C"))
     if not last and (not x.flags.c_contiguous or 1 in x.shape):          # the memory order may differ
         return None
     done = native.pool_windows(recast(x, SINGLE, last), *settings, grad if grad is None else recast(grad, SINGLE, last))
     if type(done) is tuple:
         return recast(done[0], x.dtype, last), done[1]
     return done if done is None else recast(done, x.dtype, last)
+
+
+def pooled_integers(x: Any, settings: Any) -> Any:
+    """Pooling of integers as doubles, where these are exact; a mean is rounded toward zero."""
+    if not x.flags.c_contiguous or 1 in x.shape or not x.size or max(-float(x.min()), float(x.max())) * x[0].size >= 2.0 ** 52:
+        return None
+    done = native.pool_windows(x.astype(np.float64), *settings, None)
+    if type(done) is tuple:
+        return done[0].astype(x.dtype), done[1]
+    return done if done is None else done.astype(x.dtype)
 
 
 def innermost_channels(x: Any) -> bool:
