@@ -2,6 +2,7 @@
    stays in cache. Measured, one thread, forward and backward, float32: LSTM 16x50x64-128 4.6 ms (op by op 24),
    attention 8x8x128x64 with a causal mask 11 ms (op by op 24). */
 #include "native.h"
+#include "packed.h"
 #include <math.h>
 #include <stdlib.h>
 #define INLINE static inline __attribute__((always_inline))
@@ -24,14 +25,18 @@ INLINE float exp_float(float x) {
   float s, t;
   memcpy(&s, &a, 4);
   memcpy(&t, &b, 4);
-  return x != x ? x : y * s * t;
+  return y * s * t; /* NaN remains one */
+}
+/* the bits of one or the other: a choice that the compiler does not turn into a branch, which would end vectors */
+INLINE float chosen(int first, float a, float b) {
+  const uint32_t mask = (uint32_t)-first;
+  return float_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 INLINE double exp_double(double x) { return exp(x); }
 INLINE float tanh_float(float x) { /* near 0 by its series, so that small values keep their digits */
-  const float a = x < 0 ? -x : x, e = exp_float(-2.f * a), far = (1.f - e) / (1.f + e), q = x * x;
+  const float a = __builtin_fabsf(x), e = exp_float(-2.f * a), far = (1.f - e) / (1.f + e), q = x * x;
   const float near = a * (1.f + q * (-3.33331972e-1f + q * (1.33187413e-1f + q * (-5.25766304e-2f + q * 1.76949724e-2f))));
-  const float y = a < 0.4f ? near : far;
-  return x != x ? x : x < 0 ? -y : y;
+  return __builtin_copysignf(chosen(a < 0.4f, near, far), x);
 }
 INLINE double tanh_double(double x) { return tanh(x); }
 #define T float

@@ -42,15 +42,30 @@ CLONES static void NAME(lstm_gates)(long batch, long n, T *restrict gates, const
     }
   }
 }
+/* The weight, packed for all steps; NULL where the BLAS is better: few steps, many rows, or products that it cuts up between
+   threads. */
+#define FEW_ROWS 64
+static T *NAME(packed_weight)(const Narrow *way, long steps, long rows, long k, long n, const T *weight) {
+  if (steps < 4 || rows > FEW_ROWS || (thread_count() > 1 && rows * k * n > 4194304)) return NULL;
+  T *packed = borrow(packed_bytes(way, k, n));
+  if (packed) way->pack(weight, k, n, packed);
+  return packed;
+}
 static void NAME(lstm_forward)(long steps, long batch, long n, T *gates, const T *h0, const T *c0, const T *weight, T *hs,
                                T *cs, void *gemm) {
   const T *h = h0, *c = c0;
+  const Narrow *way = narrow_for(sizeof(T));
+  T *packed = NAME(packed_weight)(way, steps, batch, n, 4 * n, weight);
   for (long t = 0; t < steps; t++, gates += batch * 4 * n, hs += batch * n, cs += batch * n) {
-    NAME(product)(gemm, "N", "N", batch, 4 * n, n, 1, h, n, weight, 4 * n, 1, gates, 4 * n);
+    if (packed)
+      way->multiply(h, n, 1, batch, n, packed, gates, 4 * n, 1);
+    else
+      NAME(product)(gemm, "N", "N", batch, 4 * n, n, 1, h, n, weight, 4 * n, 1, gates, 4 * n);
     NAME(lstm_gates)(batch, n, gates, c, cs, hs);
     h = hs;
     c = cs;
   }
+  give_back(packed);
 }
 CLONES static void NAME(lstm_slopes)(long batch, long n, const T *restrict gates, const T *restrict before, const T *restrict c,
                                      const T *restrict dh, T *restrict dc, T *restrict slopes) {
@@ -69,13 +84,19 @@ CLONES static void NAME(lstm_slopes)(long batch, long n, const T *restrict gates
 static void NAME(lstm_backward)(long steps, long batch, long n, const T *gates, const T *c0, const T *cs, const T *weight,
                                 const T *grad, T *dh, T *dc, T *slopes, void *gemm) {
   const long state = batch * n;
+  const Narrow *way = narrow_for(sizeof(T));
+  T *packed = NAME(packed_weight)(way, steps, batch, 4 * n, n, weight);
   for (long t = steps - 1; t >= 0; t--) {
     const T *g = grad + t * state;
     for (long j = 0; j < state; j++) dh[j] += g[j];
     NAME(lstm_slopes)(batch, n, gates + t * 4 * state, t ? cs + (t - 1) * state : c0, cs + t * state, dh, dc,
                       slopes + t * 4 * state);
-    NAME(product)(gemm, "N", "N", batch, n, 4 * n, 1, slopes + t * 4 * state, 4 * n, weight, n, 0, dh, n);
+    if (packed)
+      way->multiply(slopes + t * 4 * state, 4 * n, 1, batch, 4 * n, packed, dh, n, 0);
+    else
+      NAME(product)(gemm, "N", "N", batch, n, 4 * n, 1, slopes + t * 4 * state, 4 * n, weight, n, 0, dh, n);
   }
+  give_back(packed);
 }
 
 /* ---- attention */

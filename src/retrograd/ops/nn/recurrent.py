@@ -38,7 +38,7 @@ def layer_kernel(xp: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, 
     gates, cells = parts(workspace, steps, batch, hidden_size)
     x = input[::-1] if reverse else input
     flat = gates.reshape(steps * batch, 4 * hidden_size)
-    xp.matmul(xp.ascontiguousarray(x).reshape(steps * batch, width), weight0.T, out=flat)
+    multiply(xp, xp.ascontiguousarray(x).reshape(steps * batch, width), weight0.T, flat)
     if has_biases:
         flat += weight2 + weight3
     outputs = xp.empty((steps, batch, hidden_size), input.dtype)
@@ -54,6 +54,14 @@ def layer_kernel(xp: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, 
             h, c = outputs[t], cells[t]
     last = outputs[-1].copy(), cells[-1].copy()
     return (xp.ascontiguousarray(outputs[::-1]) if reverse else outputs), *last, workspace
+
+
+def multiply(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
+    """A product of matrices, without the calls of the BLAS where none of them is large."""
+    made = xp.empty((a.shape[0], b.shape[1]), a.dtype) if out is None else out
+    if native is None or native.multiply_packed(a, xp.ascontiguousarray(b), made) is None:
+        xp.matmul(a, b, out=made)
+    return made
 
 
 def check_layer(input: Any, mode: int) -> None:
@@ -92,10 +100,10 @@ def layer_backward_kernel(xp: Any, input: Any, weight1: Any, weight2: Any, weigh
     x = xp.ascontiguousarray(input[::-1] if reverse else input).reshape(steps * batch, width)
     outputs = output[::-1] if reverse else output
     earlier = xp.concatenate([hx_[None], outputs[:-1]]).reshape(steps * batch, n)
-    to_input = (flat @ weight1).reshape(steps, batch, width)
+    to_input = multiply(xp, flat, weight1).reshape(steps, batch, weight1.shape[1])
     to_input = xp.ascontiguousarray(to_input[::-1]) if reverse else to_input
     to_bias = flat.sum(0) if has_biases else xp.zeros(4 * n, input.dtype)
-    return to_input, flat.T @ x, flat.T @ earlier, to_bias, to_bias.copy(), dh, dc
+    return to_input, multiply(xp, flat.T, x), multiply(xp, flat.T, earlier), to_bias, to_bias.copy(), dh, dc
 
 
 # ---- over tensors
@@ -127,11 +135,13 @@ def in_time(steps: list[Any]) -> Any:
 def layer_rule(grads: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any,
                reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool,
                bidirectional: bool, batch_first: bool, train: bool, result0: Any, result1: Any, result2: Any,
-               result3: Any) -> Any:
+               result3: Any, needed: Any) -> Any:
     grad, grad_h, grad_c = grads[:3]
     if grad is None and grad_h is None and grad_c is None:
         return (None,) * 7
     if not families.is_watched():
+        if not needed[0]:
+            weight0 = weight0[:, :0]       # no columns: the gradient of the input is not computed
         return call(layer_backward, [input, weight0, weight1, weight2, weight3, hx_, cx_, result0, result1, result2, grad,
                                      grad_h, grad_c, reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional,
                                      batch_sizes, batch_first, result3])
@@ -173,7 +183,8 @@ def layer_tangent(input_p: Any, input_t: Any, weight0_p: Any, weight0_t: Any, we
 
 def layer_backward_shapes(xp: Any, *args: Any) -> Any:
     """Gradients have the shapes of the layer's input, weights and states."""
-    return tuple([meta_array(a.shape, contiguous_strides(a.shape), a.dtype) for a in args[:7]])
+    shapes = [(*args[0].shape[:2], args[1].shape[1]), *[a.shape for a in args[1:7]]]
+    return tuple([meta_array(s, contiguous_strides(s), a.dtype) for s, a in zip(shapes, args, strict=False)])
 
 
 layer = defop(
