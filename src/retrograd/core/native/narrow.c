@@ -55,23 +55,59 @@ HIDDEN const Narrow *narrow_for(size_t size) {
   return size == 4 ? &way_float_any : &way_double_any;
 }
 
-/* multiply_packed(a, b, c): c = a b, of matrices of one dtype; a in any order, b and c by rows. True if it was done. */
+/* ---- whole products, cut into blocks that are packed one after the other */
+#define DEEP 384 /* terms of a sum */
+#define BROAD 512 /* columns */
+/* Whether the tiles are faster than the BLAS of SciPy and NumPy, whose kernels for AMD have vectors of half the size. */
+static int tiles_are_faster(void) {
+#ifdef LEVELS
+  return __builtin_cpu_is("amd") && narrow_for(4) == &way_float_v4;
+#else
+  return 0;
+#endif
+}
+static int strides_of(PyArrayObject *a, long *row, long *column) {
+  const long size = PyArray_ITEMSIZE(a);
+  *row = PyArray_STRIDE(a, 0) / size;
+  *column = PyArray_STRIDE(a, 1) / size;
+  return PyArray_ISBEHAVED_RO(a) && PyArray_STRIDE(a, 0) % size == 0 && PyArray_STRIDE(a, 1) % size == 0;
+}
+/* multiply_packed(a, b, c or None): c = a b, of matrices of one dtype in any order; c is by rows, and new without one. None where
+   the BLAS does it better: with `c` of its caller only where threads would help, otherwise also on machines that it knows. */
 FUNCTION(multiply_packed) {
-  PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1), *c = array_at(args, 2);
-  if (!a || !plain(b) || !plain(c) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_NDIM(c) != 2 ||
-      code_of(a) != code_of(b) || code_of(a) != code_of(c) || !PyArray_ISBEHAVED_RO(a) || !PyArray_ISWRITEABLE(c) ||
-      (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE))
+  PyArrayObject *a = array_at(args, 0), *b = a ? array_at(args, 1) : NULL, *c = b && args[2] != Py_None ? array_at(args, 2) : NULL;
+  long ra, ka, rb, cb;
+  if (!b || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || code_of(a) != code_of(b) ||
+      (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE) || !strides_of(a, &ra, &ka) || !strides_of(b, &rb, &cb) ||
+      (c && (!plain(c) || !PyArray_ISWRITEABLE(c) || PyArray_NDIM(c) != 2 || code_of(a) != code_of(c))) ||
+      (!c && !tiles_are_faster()))
     Py_RETURN_NONE;
-  const long rows = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1), size = PyArray_ITEMSIZE(a),
-             ra = PyArray_STRIDE(a, 0) / size, ka = PyArray_STRIDE(a, 1) / size;
-  if (PyArray_DIM(b, 0) != k || PyArray_DIM(c, 0) != rows || PyArray_DIM(c, 1) != n || !k || PyArray_STRIDE(a, 0) % size ||
-      PyArray_STRIDE(a, 1) % size || (thread_count() > 1 && (double)rows * (double)n * (double)k > 4194304.))
+  const long rows = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1), size = PyArray_ITEMSIZE(a);
+  const double work = (double)rows * (double)n * (double)k;
+  if (PyArray_DIM(b, 0) != k || !k || !n || (c && (PyArray_DIM(c, 0) != rows || PyArray_DIM(c, 1) != n)) ||
+      (thread_count() > 1 && work > 4194304.) || (!c && (rows < 8 || n < 8 || work < 16384.)))
     Py_RETURN_NONE;
   const Narrow *way = narrow_for((size_t)size);
-  void *packed = borrow(packed_bytes(way, k, n));
-  if (!packed) Py_RETURN_NONE;
-  Py_BEGIN_ALLOW_THREADS way->pack(PyArray_DATA(b), k, n, packed);
-  way->multiply(PyArray_DATA(a), ra, ka, rows, k, packed, PyArray_DATA(c), n, 0);
+  const long deep = k < DEEP ? k : DEEP, broad = n < BROAD ? n : BROAD;
+  char *packed = borrow(packed_bytes(way, deep, broad));
+  if (!packed) return PyErr_NoMemory();
+  npy_intp dims[2] = {rows, n};
+  PyArrayObject *made = c;
+  if (c)
+    Py_INCREF(c);
+  else
+    made = (PyArrayObject *)PyArray_SimpleNew(2, dims, code_of(a));
+  if (made) {
+    const char *p = PyArray_BYTES(a), *q = PyArray_BYTES(b);
+    char *to = PyArray_BYTES(made);
+    Py_BEGIN_ALLOW_THREADS for (long j = 0; j < n; j += broad)
+      for (long i = 0; i < k; i += deep) {
+        const long columns = n - j < broad ? n - j : broad, terms = k - i < deep ? k - i : deep;
+        way->pack(q + (i * rb + j * cb) * size, rb, cb, terms, columns, packed);
+        way->multiply(p + i * ka * size, ra, ka, rows, terms, packed, to + j * size, columns, n, i > 0);
+      }
+    Py_END_ALLOW_THREADS
+  }
   give_back(packed);
-  Py_END_ALLOW_THREADS Py_RETURN_TRUE;
+  return (PyObject *)made;
 }

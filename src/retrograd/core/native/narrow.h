@@ -8,13 +8,18 @@
 #define WIDE (2 * LANES) /* columns of a panel */
 typedef T V __attribute__((vector_size(BYTES), aligned(__alignof__(T)), may_alias));
 
-/* panels of WIDE columns of the k x n matrix, one behind the other, with zeros beyond the last column */
-static void N(pack)(const T *b, long k, long n, T *to) {
+/* panels of WIDE columns of the k x n matrix, one behind the other, with zeros beyond the last column; its rows and columns are
+   rb and cb elements apart */
+static void N(pack)(const T *b, long rb, long cb, long k, long n, T *to) {
   for (long c = 0; c < n; c += WIDE) {
     const long m = n - c < WIDE ? n - c : WIDE;
-    for (long i = 0; i < k; i++, to += WIDE) {
-      memcpy(to, b + i * n + c, (size_t)m * sizeof(T));
-      memset(to + m, 0, (size_t)(WIDE - m) * sizeof(T));
+    const T *from = b + c * cb;
+    for (long i = 0; i < k; i++, to += WIDE, from += rb) {
+      if (cb == 1)
+        memcpy(to, from, (size_t)m * sizeof(T));
+      else
+        for (long j = 0; j < m; j++) to[j] = from[j * cb];
+      if (m < WIDE) memset(to + m, 0, (size_t)(WIDE - m) * sizeof(T));
     }
   }
 }
@@ -38,25 +43,26 @@ TILE(tile, HIGH)
 TILE(pair, 2)
 TILE(single, 1)
 #undef TILE
-TARGET static void N(narrow)(const T *a, long ra, long ka, long rows, long k, const T *packed, T *c, long n, int add) {
+/* columns of C: n, in rows that are `gap` elements apart */
+TARGET static void N(narrow)(const T *a, long ra, long ka, long rows, long k, const T *packed, T *c, long n, long gap, int add) {
   for (long p = 0; p < n; p += WIDE, packed += k * WIDE) {
     T edge[HIGH * WIDE];
     const int whole = n - p >= WIDE;
     const size_t part = (size_t)(n - p) * sizeof(T);
     for (long r = 0, m; r < rows; r += m) {
-      T *to = whole ? c + r * n + p : edge;
-      const long apart = whole ? n : WIDE;
+      T *to = whole ? c + r * gap + p : edge;
+      const long apart = whole ? gap : WIDE;
       m = rows - r >= HIGH ? HIGH : rows - r >= 2 ? 2 : 1;
       if (!whole && add)
-        for (long i = 0; i < m; i++) memcpy(edge + i * WIDE, c + (r + i) * n + p, part);
+        for (long i = 0; i < m; i++) memcpy(edge + i * WIDE, c + (r + i) * gap + p, part);
       (m == HIGH ? N(tile) : m == 2 ? N(pair) : N(single))(a + r * ra, ra, ka, k, packed, to, apart, add);
       if (!whole)
-        for (long i = 0; i < m; i++) memcpy(c + (r + i) * n + p, edge + i * WIDE, part);
+        for (long i = 0; i < m; i++) memcpy(c + (r + i) * gap + p, edge + i * WIDE, part);
     }
   }
 }
-static const Narrow N(way) = {(void (*)(const void *, long, long, void *))N(pack),
-                              (void (*)(const void *, long, long, long, long, const void *, void *, long, int))N(narrow), WIDE, sizeof(T)};
+static const Narrow N(way) = {(void (*)(const void *, long, long, long, long, void *))N(pack),
+                              (void (*)(const void *, long, long, long, long, const void *, void *, long, long, int))N(narrow), WIDE, sizeof(T)};
 #undef JOIN_
 #undef JOIN
 #undef N

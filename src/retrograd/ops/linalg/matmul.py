@@ -102,10 +102,19 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     return xp.ascontiguousarray(any_product(xp, a, b))
 
 
+def matrices(a: Any, b: Any) -> Any:
+    """The product of two matrices of one dtype."""
+    if native is not None:
+        made = native.multiply_packed(a, b, None)
+        if made is not None:
+            return made
+    return np.dot(a, b)                   # same as matmul for two matrices, with less overhead
+
+
 def fast_mm(a: Any, b: Any) -> Any:
     """`mm` of the usual dtypes; None for all other cases."""
     if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.char in "fdFD":
-        return np.dot(a, b)               # same as matmul for two matrices, with less overhead
+        return matrices(a, b)
     return None
 
 
@@ -171,7 +180,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     dtype = self.dtype
     if (beta == 1 and alpha == 1 and dtype.char in "fd" and mat1.dtype is dtype and mat2.dtype is dtype and mat1.ndim == 2
             and mat2.ndim == 2 and self.ndim == 1 and mat1.shape[1] == mat2.shape[0] and self.shape[0] == mat2.shape[1]):
-        made = xp.matmul(mat1, mat2)      # a linear layer: no check or conversion needed
+        made = matrices(mat1, mat2)       # a linear layer: no check or conversion needed
         made += self
         return made
     if self.dtype != mat2.dtype:

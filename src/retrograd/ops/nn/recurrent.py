@@ -59,7 +59,7 @@ def layer_kernel(xp: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, 
 def multiply(xp: Any, a: Any, b: Any, out: Any = None) -> Any:
     """A product of matrices, without the calls of the BLAS where none of them is large."""
     made = xp.empty((a.shape[0], b.shape[1]), a.dtype) if out is None else out
-    if native is None or native.multiply_packed(a, xp.ascontiguousarray(b), made) is None:
+    if native is None or native.multiply_packed(a, b, made) is None:
         xp.matmul(a, b, out=made)
     return made
 
