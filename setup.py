@@ -53,7 +53,7 @@ UNIX_FLAGS = ["-O2", "-g0", NO_TABLES]
 SMALL_FLAGS = ["-Os", "-g0", NO_TABLES]         # of modules that hold ops, or run once for each: their time is spent elsewhere
 SMALL = ("retrograd.ops.", "retrograd.transforms.", "retrograd.core.opdef", "retrograd.core.recipe", "retrograd.core.schema",
          "retrograd.core.arguments", "retrograd.core.convert", "retrograd.core.dtypes", "retrograd.core.api",
-         "retrograd.core.storage", "retrograd.autograd.function", "retrograd.autograd.backward",
+         "retrograd.core.storage", "retrograd.core.forward", "retrograd.autograd.function", "retrograd.autograd.backward",
          "retrograd.autograd.forward_ad", "retrograd.compile.waiting", "retrograd.compile.signature")
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
 # Vectors as at -O3, without its copies of loops, which are a fifth of the file.

@@ -68,3 +68,17 @@ def test_lstm_agrees_with_its_cells(batch, needs_grad):
     for ours, theirs in zip(torch.autograd.grad(made, inputs, weights), torch.autograd.grad(expected, inputs, weights),
                             strict=True):
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_batched_products_and_attention_agree_with_single_ones(dtype):
+    torch.manual_seed(2)
+    a, b = torch.randn(6, 40, 33, dtype=dtype), torch.randn(6, 33, 50, dtype=dtype)
+    for left, right in ((a, b), (a.mT.contiguous().mT, b), (a, b.mT.contiguous().mT)):
+        made = torch.bmm(left, right)
+        for i in range(6):
+            assert torch.allclose(made[i].double(), left[i].double() @ right[i].double(), rtol=1e-4, atol=1e-4)
+    q, k, v = (torch.randn(2, 3, 70, 24, dtype=dtype) for _ in range(3))
+    weights = torch.softmax(q.double() @ k.double().mT / 24 ** 0.5, -1)
+    attended = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    assert torch.allclose(attended.double(), weights @ v.double(), rtol=1e-4, atol=1e-4)

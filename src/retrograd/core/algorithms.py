@@ -18,6 +18,15 @@ except ImportError:     # not built, or RETROGRAD_PLAIN hides it
     pass
 
 
+def matrices(a: Any, b: Any) -> Any:
+    """The product of two matrices of one dtype."""
+    if native is not None:
+        made = native.multiply_packed(a, b, None)
+        if made is not None:
+            return made
+    return np.dot(a, b)                   # same as matmul for two matrices, with less overhead
+
+
 def native_on_copies(library: Any, name: str, *args: Any, halves: bool = False) -> Any:
     """What the function `name` of the library returns, given row-major copies of the arrays where it refuses them as they
     are; with `halves` also half precision, computed in float32. None if it supports none of that.

@@ -81,7 +81,7 @@ def install_kernel(op: OpDef) -> None:
     if op.lower in PRODUCTS:
         op.native = getattr(products, name, None)
         if op.native is not None:
-            products.bind(name, np.matmul if op.fast is None else op.fast)
+            products.bind(name, (algorithms.matrices if op.lower == "addmm" else np.matmul) if op.fast is None else op.fast)
     elif native is not None:
         op.native = native.kernels.get(name)
 

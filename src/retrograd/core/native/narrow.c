@@ -72,6 +72,65 @@ static int strides_of(PyArrayObject *a, long *row, long *column) {
   *column = PyArray_STRIDE(a, 1) / size;
   return PyArray_ISBEHAVED_RO(a) && PyArray_STRIDE(a, 0) % size == 0 && PyArray_STRIDE(a, 1) % size == 0;
 }
+static size_t block_bytes(const Narrow *way, long n, long k) {
+  return packed_bytes(way, k < DEEP ? k : DEEP, n < BROAD ? n : BROAD);
+}
+/* C = alpha A B, or C + alpha A B, with the elements of A and B anywhere and the rows of C `gap` elements apart */
+static void in_blocks(const Narrow *way, long rows, long n, long k, const char *a, long ra, long ka, const char *b, long rb,
+                      long cb, char *c, long gap, double alpha, int add, char *packed) {
+  const long deep = k < DEEP ? k : DEEP, broad = n < BROAD ? n : BROAD, size = way->size;
+  for (long j = 0; j < n; j += broad)
+    for (long i = 0; i < k; i += deep) {
+      const long columns = n - j < broad ? n - j : broad, terms = k - i < deep ? k - i : deep;
+      way->pack(b + (i * rb + j * cb) * size, rb, cb, terms, columns, packed);
+      if (alpha != 1) {
+        const long count = (long)packed_bytes(way, terms, columns) / size;
+        if (size == 4)
+          for (long v = 0; v < count; v++) ((float *)packed)[v] *= (float)alpha;
+        else
+          for (long v = 0; v < count; v++) ((double *)packed)[v] *= alpha;
+      }
+      way->multiply(a + i * ka * size, ra, ka, rows, terms, packed, c + j * size, columns, gap, add || i > 0);
+    }
+}
+/* ---- sgemm and dgemm of the BLAS by tiles; what these do not do faster is left to the routine itself */
+typedef void (*Gemm)(char *, char *, int *, int *, int *, const void *, const void *, int *, const void *, int *, const void *,
+                     void *, int *);
+static Gemm routines[2];
+static int gemm_by_tiles(const Narrow *way, char ta, char tb, long m, long n, long k, double alpha, const void *a, long lda,
+                         const void *b, long ldb, double beta, void *c, long ldc) {
+  const double work = (double)m * (double)n * (double)k;
+  if ((beta != 0 && beta != 1) || n < 4 || m < 8 || k < 1 || work < 8192 || (thread_count() > 1 && work > 4194304.)) return 0;
+  char *packed = borrow(block_bytes(way, m, k));
+  if (!packed) return 0;
+  const int plain_a = ta == 'N' || ta == 'n', plain_b = tb == 'N' || tb == 'n'; /* by rows: C' = B' A' */
+  in_blocks(way, n, m, k, b, plain_b ? ldb : 1, plain_b ? 1 : ldb, a, plain_a ? lda : 1, plain_a ? 1 : lda, c, ldc, alpha,
+            beta == 1, packed);
+  give_back(packed);
+  return 1;
+}
+static void sgemm_by_tiles(char *ta, char *tb, int *m, int *n, int *k, const float *alpha, const void *a, int *lda, const void *b,
+                           int *ldb, const float *beta, void *c, int *ldc) {
+  if (!gemm_by_tiles(narrow_for(4), *ta, *tb, *m, *n, *k, (double)*alpha, a, *lda, b, *ldb, (double)*beta, c, *ldc))
+    routines[0](ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+static void dgemm_by_tiles(char *ta, char *tb, int *m, int *n, int *k, const double *alpha, const void *a, int *lda,
+                           const void *b, int *ldb, const double *beta, void *c, int *ldc) {
+  if (!gemm_by_tiles(narrow_for(8), *ta, *tb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))
+    routines[1](ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+/* tiled_routine(name, address): the address of a faster routine than the BLAS's, or the same one */
+FUNCTION(tiled_routine) {
+  void *address = PyLong_AsVoidPtr(args[1]);
+  if (PyErr_Occurred()) return NULL;
+  const int single = !PyUnicode_CompareWithASCIIString(args[0], "sgemm");
+  if (tiles_are_faster() && (single || !PyUnicode_CompareWithASCIIString(args[0], "dgemm"))) {
+    routines[!single] = (Gemm)address;
+    address = single ? (void *)sgemm_by_tiles : (void *)dgemm_by_tiles;
+  }
+  return PyLong_FromVoidPtr(address);
+}
+
 /* multiply_packed(a, b, c or None): c = a b, of matrices of one dtype in any order; c is by rows, and new without one. None where
    the BLAS does it better: with `c` of its caller only where threads would help, otherwise also on machines that it knows. */
 FUNCTION(multiply_packed) {
@@ -88,8 +147,7 @@ FUNCTION(multiply_packed) {
       (thread_count() > 1 && work > 4194304.) || (!c && (rows < 8 || n < 8 || work < 16384.)))
     Py_RETURN_NONE;
   const Narrow *way = narrow_for((size_t)size);
-  const long deep = k < DEEP ? k : DEEP, broad = n < BROAD ? n : BROAD;
-  char *packed = borrow(packed_bytes(way, deep, broad));
+  char *packed = borrow(block_bytes(way, n, k));
   if (!packed) return PyErr_NoMemory();
   npy_intp dims[2] = {rows, n};
   PyArrayObject *made = c;
@@ -100,12 +158,7 @@ FUNCTION(multiply_packed) {
   if (made) {
     const char *p = PyArray_BYTES(a), *q = PyArray_BYTES(b);
     char *to = PyArray_BYTES(made);
-    Py_BEGIN_ALLOW_THREADS for (long j = 0; j < n; j += broad)
-      for (long i = 0; i < k; i += deep) {
-        const long columns = n - j < broad ? n - j : broad, terms = k - i < deep ? k - i : deep;
-        way->pack(q + (i * rb + j * cb) * size, rb, cb, terms, columns, packed);
-        way->multiply(p + i * ka * size, ra, ka, rows, terms, packed, to + j * size, columns, n, i > 0);
-      }
+    Py_BEGIN_ALLOW_THREADS in_blocks(way, rows, n, k, p, ra, ka, q, rb, cb, to, n, 1, 0, packed);
     Py_END_ALLOW_THREADS
   }
   give_back(packed);

@@ -58,7 +58,8 @@ def address_of(name: str) -> int:
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(pointer_of(capsule, name_of(capsule)))
+    address = int(pointer_of(capsule, name_of(capsule)))
+    return address if native is None else int(native.tiled_routine(name, address))
 
 
 SMALL: dict[str, int] = {}                               # hand-written routines, with the maximum size of their matrices

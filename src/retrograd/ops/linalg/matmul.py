@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
-from retrograd.core.algorithms import native
+from retrograd.core.algorithms import matrices, native
 from retrograd.core.copying import copy_of
 from retrograd.core.dispatch import transpose_matrix
 from retrograd.core.dtypes import HALVES
@@ -100,15 +100,6 @@ def product(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind == "V" or a.dtype == np.float16:
         return narrow(wide_product(xp, a, b), a.dtype)
     return xp.ascontiguousarray(any_product(xp, a, b))
-
-
-def matrices(a: Any, b: Any) -> Any:
-    """The product of two matrices of one dtype."""
-    if native is not None:
-        made = native.multiply_packed(a, b, None)
-        if made is not None:
-            return made
-    return np.dot(a, b)                   # same as matmul for two matrices, with less overhead
 
 
 def fast_mm(a: Any, b: Any) -> Any:
