@@ -171,7 +171,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     dtype = self.dtype
     if (beta == 1 and alpha == 1 and dtype.char in "fd" and mat1.dtype is dtype and mat2.dtype is dtype and mat1.ndim == 2
             and mat2.ndim == 2 and self.ndim == 1 and mat1.shape[1] == mat2.shape[0] and self.shape[0] == mat2.shape[1]):
-        made = matrices(mat1, mat2)       # a linear layer: no check or conversion needed
+        made = matrices(mat1, mat2) if xp is np else xp.matmul(mat1, mat2)       # a linear layer: no check or conversion needed
         made += self
         return made
     if self.dtype != mat2.dtype:

@@ -122,7 +122,7 @@ def boxes(sizes: Any, steps: Any, windows: Any) -> tuple[Any, Any, Any]:
 def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, padding: Any = None, dilation: Any = None,
            ceil_mode: bool = False, count_include_pad: bool = False, divisor: Any = None, grad: Any = None) -> Any:
     """Pooling from its settings in one step (see `pool_windows` in core/native); None if unsupported."""
-    if native is None:
+    if native is None or not isinstance(x, np.ndarray):
         return None
     settings = (what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor)
     last = x.ndim == 4 and innermost_channels(x)
