@@ -196,9 +196,9 @@ class Program:
             if variants and state.stance.name == "eager_on_recompile":
                 return
             if variants:
-                state.recompiles_log.debug("Recompiling %s: sizes %s do not fit", self.function, segment.sizes)
+                state.recompiles_log.debug("Recompiling %s", self.recompile_reason(variants, segment))
             if known.compiled[place] and state.config.error_on_recompile:
-                raise RecompileError(f"Recompiling function {self.name()}: sizes {segment.sizes} do not fit")
+                raise RecompileError(f"Recompiling {self.recompile_reason(variants, segment)}")
             if known.compiled[place] >= min(state.config.recompile_limit, state.config.cache_size_limit):
                 if state.config.fail_on_recompile_limit_hit:
                     raise FailOnRecompileLimitHit(f"{LIMIT_HIT} ({state.config.recompile_limit})\n   function: {self.name()}")
@@ -237,6 +237,14 @@ class Program:
 
     def name(self) -> str:
         return f"'{getattr(self.function, '__qualname__', self.function)}'"
+
+    def recompile_reason(self, variants: list[Variant], segment: Segment) -> str:
+        """Why none of the variants can be used, the latest first."""
+        code = code_of(self.function)
+        place = f" in {code.co_filename}:{code.co_firstlineno}" if hasattr(code, "co_filename") else ""
+        reasons = [f"\n    - variant {number}: {reason}" for number, variant in reversed(list(enumerate(variants)))
+                   for reason in variant.misfits(segment)] or ["\n    - other ops, or inputs of other types"]
+        return f"function {self.name()[1:-1]}{place}\n    triggered by the following guard failure(s):" + "".join(reasons)
 
     def location(self) -> str:
         """Where the function is defined, for messages."""

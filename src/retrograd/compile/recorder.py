@@ -15,6 +15,7 @@ have changed.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import itertools
 import math
 import threading
@@ -75,6 +76,12 @@ class Variant:
         self.graph: Any = None                    # its SegmentGraph
         self.calls = 0
 
+    def misfits(self, segment: Segment) -> list[str]:
+        """Why it cannot be used for a segment."""
+        return [f"{source} expected {'a size of at least 2' if old is None else old}, actual {new}"
+                for old, new, source in zip(self.sizes, segment.sizes, segment.sources, strict=True)
+                if not (can_be_symbol(new) if old is None else is_same_number(old, new))]
+
     def fits(self, sizes: list[Any]) -> bool:
         return all([can_be_symbol(new) if old is None else is_same_number(old, new)
                     for old, new in zip(self.sizes, sizes, strict=True)])
@@ -97,6 +104,7 @@ class Segment:
         self.events: list[Event] = []
         self.key: list[Any] = []
         self.sizes: list[Any] = []                # integers and floats
+        self.sources: list[str] = []              # where each comes from, for messages
         self.marked: set[int] = set()             # sizes that the program declared dynamic
         self.fixed: set[int] = set()              # and those that it declared static
         self.count = 0                            # number of values
@@ -125,6 +133,7 @@ class Segment:
                 if dim in static:
                     self.fixed.add(len(self.sizes))
                 self.sizes.append(n)
+                self.sources.append(f"input {len(self.inputs) - 1} size mismatch at index {dim}.")
         return Value(number)
 
     def template(self, value: Any) -> Any:
@@ -137,6 +146,7 @@ class Segment:
             return {key: self.template(item) for key, item in value.items()}
         if type(value) is int and value > 1 or type(value) is float:
             self.sizes.append(value)
+            self.sources.append(f"argument of op {len(self.events)} mismatch.")
             return Size(len(self.sizes) - 1)
         return value
 
@@ -474,8 +484,9 @@ steps.graph_breaks.note_root = note_root
 
 
 def user_frames() -> list[traceback.FrameSummary]:
-    """The innermost frames of the program, excluding this library's."""
-    return [frame for frame in traceback.extract_stack() if not frame.filename.startswith(breaks.HOME)][-2:]
+    """The innermost frames of the program, excluding those of this library and of its context managers."""
+    return [frame for frame in traceback.extract_stack()
+            if not frame.filename.startswith(breaks.HOME) and frame.filename != contextlib.__file__][-2:]
 
 
 def user_lines() -> str:
