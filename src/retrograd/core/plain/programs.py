@@ -285,8 +285,12 @@ class Trace:
         """
         alive = {self.roots.get(name, name) for name in names} | set(names)
         lines: list[str] = []
+        own = {self.roots[name] for _, _, operands, needed in self.steps if needed for name in operands} | alive
         for made, text, operands, needed in reversed(self.steps):
             if needed or alive.intersection(made):
+                if not operands and len(made) == 1 and made[0] not in own:        # the same in every run
+                    self.constants[made[0]] = self.arrays[made[0]]
+                    continue
                 alive.update(operands)
                 alive.update([self.roots[name] for name in operands])
                 lines.insert(0, text)
