@@ -27,6 +27,7 @@ from retrograd.core.saved import save_output
 from retrograd.core.tensor import Size, Tensor, View, counter_of, new_tensor, wants_grad
 from retrograd.core.views import DEFAULT, NO_GRAD_MODE
 
+WIDEST = 4                     # tensor inputs whose node is written out: there are lines for each of their combinations
 VARIABLE = re.compile(r"\b[ac]\d")           # in the text of an expression that is not the same in every call
 ASK = object()                 # the schemas and the layers must run this call
 # `dispatch.call` without generated functions
@@ -248,7 +249,7 @@ class Body:
         return text + (indent(self.result_kept(), "        ") if op.saves_result else "") + "    return t\n"
 
     def node(self) -> str:
-        """The node with its edges and saved inputs: the lines of `record.record` for one or two inputs that are tensors."""
+        """The node with its edges and saved inputs: the lines of `record.record` for few inputs that are tensors."""
         op = self.op
         places = self.places()
         if not places:
@@ -268,16 +269,20 @@ class Body:
         """The places of the inputs that are tensors, where the node is written out; else none."""
         op = self.op
         places = [place for place, i in enumerate(op.inputs) if i in self.tensors]
-        return [] if op.has_lists or op.vjp is NOT_IMPLEMENTED or len(places) > 2 else places
+        return [] if op.has_lists or op.vjp is NOT_IMPLEMENTED or len(places) > WIDEST else places
 
     def by_mask(self, lines_for: Any) -> str:
         """The lines for the plan of each combination of inputs that may need gradients."""
-        masks, text = [1 << place for place in self.places()], ""
-        for mask in [*masks, sum(masks)] if len(masks) > 1 else masks:
-            lines = lines_for(self.op.plan(mask))
-            if lines and len(masks) > 1:
-                lines = [f"if wanted == {mask}:", *[f"    {line}" for line in lines]]
-            text += "".join([f"{line}\n" for line in lines])
+        masks, text = [0], ""
+        for place in self.places():
+            masks += [mask | 1 << place for mask in masks]
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for mask in masks[1:]:
+            alike.setdefault(tuple(lines_for(self.op.plan(mask))), []).append(mask)
+        for lines, found in alike.items():
+            if len(alike) > 1 and lines:
+                text += f"if wanted == {found[0]}:\n" if len(found) == 1 else f"if wanted in {tuple(found)}:\n"
+            text += "".join([f"{'    ' if len(alike) > 1 else ''}{line}\n" for line in lines])
         return text
 
     def result_kept(self) -> str:

@@ -128,7 +128,7 @@ def written_run(op: Any, tensors_only: frozenset[Any] = frozenset()) -> Any:
             def failed(number: int = number) -> None:
                 op.run = written_run(op, tensors_only | {number})
             space[f"programs{number}"] = Programs(rule, failed)
-            lines = program_rule(rule, number, parts, lines)
+            lines = program_rule(op, rule, number, parts, lines)
         if steps is not None:
             lines = array_rule(rule, number, steps, defaults, lines)
         if len(rule.targets) > 1:
@@ -193,19 +193,29 @@ def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any
             + "if z is None:\n" + indent(otherwise, "    ") + "else:\n" + indent(new_text("r", "z"), "    "))
 
 
-def program_rule(rule: Any, number: int, parts: list[str], otherwise: str) -> str:
+def program_rule(op: Any, rule: Any, number: int, parts: list[str], otherwise: str) -> str:
     """The lines that run a rule as a program (see programs.py), else `otherwise`."""
     slots = saved_slots(rule)
     operands = "".join([f", y{slot}" for slot in slots])
     lines = f"r = programs{number}[{', '.join(parts)},](self, grads, needed{operands})\n"
     if slots:
         lines = "".join([OPERAND.replace("SLOT", str(slot)) for slot in slots]) + (
-            f"if {' and '.join([f'(type(y{slot}) is ndarray or y{slot} is None)' for slot in slots])}:\n"
+            f"if {' and '.join([FOUND[may_be_none(op, slot)].replace('SLOT', str(slot)) for slot in slots])}:\n"
             + indent(lines, "    "))
     if any([kind == GRAD for kind, _ in rule.sources]):
         lines = "x = grad.array\n" + lines
+    if any([kind == ATTR for kind, _ in rule.sources]):
+        lines = "attrs = self._attrs_\n" + lines
     return (f"r = None\nif bare{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
             + "if r is None:\n" + indent(otherwise, "    "))
+
+
+FOUND = ("type(ySLOT) is ndarray", "(type(ySLOT) is ndarray or ySLOT is None)")
+
+
+def may_be_none(op: Any, slot: int) -> bool:
+    """Whether a saved input is optional."""
+    return op.saved_args[slot] < 0 or bool(op.schema.params[op.saved_args[slot]].optional)
 
 
 GEOMETRY = "None if {0} is None else ({0}.dtype, {0}.shape, {0}.strides)"
@@ -221,11 +231,12 @@ def key_parts(op: Any, rule: Any) -> list[str] | None:
             each = GEOMETRY.format("t.array").replace("t.array is", "t is")
             parts.append(f"tuple([{each} for t in grads])")
         elif kind == SAVED:
-            parts.append(GEOMETRY.format(f"y{index}"))
+            parts += [GEOMETRY.format(f"y{index}")] if may_be_none(op, index) else [
+                f"y{index}.{name}" for name in ("dtype", "shape", "strides")]
         elif kind == NEEDED:
             parts.append("tuple([n is not None and (needed is None or needed[i]) for i, n in enumerate(nexts)])")
         else:
-            value, (what, argument, _) = f"self._attrs_[{index}]", op.attr_kinds[index]
+            value, (what, argument, _) = f"attrs[{index}]", op.attr_kinds[index]
             p = op.schema.params[argument]
             if what == VALUE and p.type in ("Scalar", "float"):         # 1, 1.0 and True are equal, and so are 0 and -0
                 parts.append(f"repr({value})")
