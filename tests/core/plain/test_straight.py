@@ -66,6 +66,18 @@ def test_a_recorded_kernel_has_its_calls_alone() -> None:
     assert run(x)[1] is not run(x)[1]           # each result is new
 
 
+def test_what_is_the_same_in_every_run_is_computed_once() -> None:
+    seen: list[int] = []
+
+    def compute(xp: Any, x: Any) -> Any:
+        seen.append(1)
+        return x + xp.arange(3).astype(x.dtype) * xp.asarray(2.0)
+
+    run = recorded(compute, [np.zeros(3)])
+    assert run.__code__.co_names == () and run(np.ones(3)).tolist() == [1.0, 3.0, 5.0]
+    assert seen == [1]
+
+
 @pytest.mark.parametrize("compute", [
     lambda xp, x: x if (x > 0).all() else -x,
     lambda xp, x: x * float(x[0]),

@@ -441,7 +441,7 @@ class Body:
         values = [v.array if isinstance(v, Tensor) else v for v in self.example]
         for i in op.dtype_args:
             values[i] = None if values[i] is None else values[i].numpy
-        if straight(op.compute, values, 500 + 150 * len(self.tensors)) is None:
+        if straight(op.compute, values, 200 + 100 * len(self.tensors)) is None:
             return None
         self.space["kernels"] = Kernels(op.compute)
         return f"({', '.join(parts)},)"

@@ -177,18 +177,22 @@ class Recorder:
             raise Unrecordable
         wanted = {self.roots[name] for name in operands}
         written = {self.roots[name] for _, _, names, writes in self.lines if writes for name in names}
+        same: set[str] = set()                    # results that are the same in every run
+        for names, _, given, writes in self.lines:
+            if not writes and same.issuperset(given) and not any([self.roots[n] in written | wanted for n in names]):
+                same.update(names)
         alive = set(operands) | wanted
         lines: list[str] = []
         for names, text, given, writes in reversed(self.lines):
             if len(names) == 1 and names[0] in alive:
                 text, given = self.shortcut(names[0], text, given, operands)
             if writes and not alive.isdisjoint([self.roots[name] for name in given]) or not alive.isdisjoint(names):
+                if names and same.issuperset(names):
+                    self.constants.update([(name, self.held[name]) for name in names])
+                    continue
                 alive.update(given)
                 alive.update([self.roots[name] for name in given])
-                if not given and len(names) == 1 and names[0] not in written | wanted:       # the same in every run
-                    self.constants[names[0]] = self.held[names[0]]
-                else:
-                    lines.insert(0, text)
+                lines.insert(0, text)
         known = "".join([f", {name}=None" for name in self.constants])
         text = f"def kernel({', '.join(parameters)}{known}):\n    " + "\n    ".join([*lines, f"return {result}\n"])
         code = CODES.get(text)
