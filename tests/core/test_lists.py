@@ -29,7 +29,8 @@ def test_lists_take_views_subclasses_and_other_dtypes_as_single_calls_do():
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_functions_return_the_list_that_they_wrote_to(kind):
     given = kind([torch.ones(2)])
-    assert torch._foreach_add_(given, 1.0) is given
+    for _ in range(4):                # plain Python writes a function out at the second call
+        assert torch._foreach_add_(given, 1.0) is given
     assert type(torch._foreach_add(given, 1.0)) is tuple
 
 

@@ -193,7 +193,7 @@ class Body:
         if len(names) != len(each.op.schema.params):
             return ""
         self.space["item"] = item_function(each.op, names, types)
-        whole = f"return compute({self.values})\n"
+        whole = f"compute({self.values}); return a0\n" if each.writes and self.public else f"return compute({self.values})\n"
         text = self.ORDINARY
         if each.bare:
             text += f"    if not (switches.any_mode and tls.run_flags == 1): {whole}"
