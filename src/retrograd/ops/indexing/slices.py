@@ -74,7 +74,7 @@ def batched_index_select(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, _, index = batch_all(args, dims, size)
     if not rank:
         made = late.gather(self.unsqueeze(1), 1, index)
-        return made.squeeze(1) if made.shape[1] == 1 else made, 0
+        return made.squeeze((1,)), 0
     shape = [1] * self.ndim
     shape[0], shape[dim] = index.shape
     wanted = list(self.shape)
