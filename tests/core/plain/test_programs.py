@@ -71,3 +71,12 @@ def test_programs_give_what_rules_give_on_tensors(case: Any) -> None:
                 assert facts(case, a) == facts(case, b)
                 if a is not None:
                     np.testing.assert_array_equal(cases.value(a), cases.value(b))
+
+
+def test_a_gradient_transposed_twice_is_not_copied() -> None:
+    layer = torch.nn.Linear(3, 2)
+    layer.weight.register_hook(lambda grad: grad.zero_())
+    for _ in range(4):                         # the first passes run on tensors, the third is traced
+        layer.weight.grad = None
+        layer(torch.ones(2, 3)).sum().backward()
+        assert layer.weight.grad is not None and layer.weight.grad._version == 1 and layer.weight.grad.array.base is None

@@ -317,7 +317,8 @@ class Trace:
                     lines += new_lines(f"b{k}", root, writes)
                 lines += VIEW.replace("SOURCE", f"b{k}").replace("TENSOR", f"r{k}").replace("ARRAY", name).strip().split("\n")
             else:
-                lines += new_lines(f"r{k}", name, writes)
+                owned = results[k].array.base is None and self.arrays[name].base is not None
+                lines += new_lines(f"r{k}", f"whole({name})" if owned else name, writes)
         result = f"({', '.join(shown)},)" if many else shown[0]
         parameters = "".join([f", y{slot}" for slot in slots] + [f", {name}=None" for name in self.constants])
         text = f"def program(self, grads, needed{parameters}):\n    " + "\n    ".join([*lines, f"return {result}\n"])
@@ -373,6 +374,14 @@ def ran(op: OpDef, *values: Any) -> Any:
     return run_kernel(op, wrapped(values), list(values))
 
 
+def whole(array: Any) -> Any:
+    """The array that owns the memory, for a view of all of it in its own order, as transposing twice makes: a gradient that
+    nothing else holds becomes `.grad` without a copy."""
+    base = array.base
+    return base if (type(base) is ndarray and base.dtype == array.dtype and base.shape == array.shape
+                    and base.strides == array.strides) else array
+
+
 def wrote(op: OpDef, *values: Any) -> None:
     """Run an in-place op on arrays."""
     args = wrapped(values)
@@ -412,4 +421,4 @@ v.args, v.output, v.version, v.parent, v.depth, v.base, v.creation = None, -1, c
 
 
 SPACE: dict[str, Any] = dict(COMMON, np=np, ran=ran, wrote=wrote, counter=counter, counter_of=counter_of, View=View, Cut=Cut,
-                             NO_GRAD_MODE=NO_GRAD_MODE)
+                             NO_GRAD_MODE=NO_GRAD_MODE, whole=whole)

@@ -55,15 +55,12 @@ class Recorder:
         self.constants: dict[str, Any] = {}
         self.roots: dict[str, str] = {}           # the value whose memory a value shares
         self.held: dict[str, Any] = {}
-        self.arrays: dict[str, Any] = {}
         self.shared: dict[int, str] = {}          # the names of functions among the constants
 
     def array(self, held: Any, name: str, root: str = "") -> Recorded:
-        made = Recorded(self, held, name)
         self.held[name] = held
-        self.arrays[name] = made
         self.roots[name] = root or name
-        return made
+        return Recorded(self, held, name)         # which refers to this object, so this one does not refer to it
 
     def constant(self, value: Any) -> str:
         if value is None or value is True or value is False or value is Ellipsis:
@@ -117,7 +114,7 @@ class Recorder:
         for other in operands if isinstance(made, ndarray) else ():
             held = self.held[other]
             if made is held or self.roots[other][0] == "t" and isinstance(held, ndarray) and same_place(made, held):
-                return self.arrays[other]
+                return Recorded(self, held, other)
         if not all([isinstance(a, (ndarray, np.generic)) for a in arrays]):
             raise Unrecordable
         names = [f"t{len(self.held)}_{i}" for i in range(len(arrays))]
