@@ -221,7 +221,12 @@ class _FakeContext:
 
 
 def get_ctx() -> _FakeContext:
-    """For use inside a function that was given to `register_fake`: what it may ask for."""
+    """For use inside a function that was given to `register_fake`: what it may ask for.
+
+    >>> import retrograd as torch
+    >>> hasattr(torch.library.get_ctx(), "new_dynamic_size")
+    True
+    """
     return _FakeContext()
 
 

@@ -80,3 +80,12 @@ def test_a_gradient_transposed_twice_is_not_copied() -> None:
         layer.weight.grad = None
         layer(torch.ones(2, 3)).sum().backward()
         assert layer.weight.grad is not None and layer.weight.grad._version == 1 and layer.weight.grad.array.base is None
+
+
+def test_a_rule_that_looks_at_values_is_no_program() -> None:
+    for _ in range(4):                         # without zeros the gradient is a division
+        x = torch.tensor([2.0, 3.0, 4.0], requires_grad=True)
+        x.prod().backward()
+    x = torch.tensor([0.0, 3.0, 4.0], requires_grad=True)
+    x.prod().backward()
+    assert x.grad is not None and x.grad.tolist() == [12.0, 0.0, 0.0]

@@ -168,6 +168,10 @@ class Trace:
             return f"[{', '.join([self.name_of(item) for item in value])}]"
         return self.constant(value)
 
+    def _reads_values_(self) -> None:
+        """A rule looks at values (see `everything` in ops/shared/families.py), so that what it calls depends on them."""
+        raise Untraceable
+
     # ---- one op
     def _process(self, op: OpDef, args: Any) -> Any:
         if not op._ready:

@@ -55,7 +55,11 @@ def will_differentiate(t: Any) -> bool:
 
 
 def everything(t: Any) -> Any:
-    """The values of a tensor as an array, including all examples if it is batched."""
+    """The values of a tensor as an array, including all examples if it is batched. A mode that records ops to run them again
+    is told, since no op reads them."""
+    mode = current_mode()
+    if mode is not None and hasattr(mode, "_reads_values_"):
+        mode._reads_values_()
     if not t._flags:
         return t.array
     while t._flags & FLAG_WRAPPER:

@@ -146,7 +146,9 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
 
 def pooled_integers(x: Any, settings: Any) -> Any:
     """Pooling of integers as doubles, where these are exact; a mean is rounded toward zero."""
-    if not x.flags.c_contiguous or 1 in x.shape or not x.size or max(-float(x.min()), float(x.max())) * x[0].size >= 2.0 ** 52:
+    if not x.ndim or not x.flags.c_contiguous or 1 in x.shape or not x.size:
+        return None
+    if max(-float(x.min()), float(x.max())) * x[0].size >= 2.0 ** 52:
         return None
     done = native.pool_windows(x.astype(np.float64), *settings, None)
     if type(done) is tuple:
