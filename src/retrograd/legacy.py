@@ -16,7 +16,7 @@ from retrograd.core.opdef import find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.storage import UntypedStorage
 from retrograd.core.tensor import Size, Tensor, init_tensor, wrap
-from retrograd.ops.create.factories import check_size
+from retrograd.ops.create.elements import check_size
 from retrograd.ops.create.from_data import Once, data_array
 from retrograd.ops.memory.resize import typed
 from retrograd.ops.shared.elementwise import C_NAMES

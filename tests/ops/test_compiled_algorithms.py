@@ -9,7 +9,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.core.opdef import find_packet
-from retrograd.ops.create import factories, implicit_gradients
+from retrograd.ops.create import implicit_gradients, ranges
 from retrograd.ops.elementwise import special
 from retrograd.ops.loss import ctc
 from retrograd.ops.nn import grid
@@ -34,10 +34,10 @@ def both(monkeypatch: pytest.MonkeyPatch, module: Any, compute: Callable[[], Any
 @pytest.mark.parametrize("bounds", [(0.0, 1.0, 0.01), (5.0, -3.0, -0.07), (0.1, 700.3, 0.3), (-2.0, 900.0, 1.0),
                                     (0.0, 0.5, 1.0)])
 def test_sequences_have_the_bits_of_the_reference(monkeypatch: pytest.MonkeyPatch, dtype: Any, bounds: Any) -> None:
-    made, wanted = both(monkeypatch, factories, lambda: torch.arange(*bounds, dtype=dtype))
+    made, wanted = both(monkeypatch, ranges, lambda: torch.arange(*bounds, dtype=dtype))
     assert torch.equal(made, wanted)
     for steps in (1, 2, 3, 50, 1001):
-        made, wanted = both(monkeypatch, factories, lambda: torch.linspace(*bounds[:2], steps, dtype=dtype))  # noqa: B023
+        made, wanted = both(monkeypatch, ranges, lambda: torch.linspace(*bounds[:2], steps, dtype=dtype))  # noqa: B023
         assert torch.equal(made, wanted)
 
 

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/create/factories.py, windows.py and resize.py."""
+"""Samples of the ops in retrograd/ops/create/constants.py and ranges.py, of windows.py and resize.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

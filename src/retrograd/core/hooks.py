@@ -44,7 +44,7 @@ class Hooks:
         self.legacy: Service = later("retrograd.legacy", "legacy")                             # (args, kwargs) -> tensor
         self.to_device: Service = later("retrograd.ops.create.from_data", "to_device")
         self.to: Service = later("retrograd.ops.memory.copy", "to")
-        self.scalar_tensor: Service = later("retrograd.ops.create.factories", "scalar_tensor")
+        self.scalar_tensor: Service = later("retrograd.ops.create.constants", "scalar_tensor")
         self.detach: Service = later("retrograd.ops.memory.copy", "detach")
         self.cast: Service = later("retrograd.ops.memory.copy", "cast")                        # (grad, NumPy dtype)
         self.contiguous_clone: Service = later("retrograd.ops.memory.copy", "contiguous_clone")

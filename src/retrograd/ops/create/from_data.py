@@ -22,7 +22,7 @@ from retrograd.core.schema import Schema
 from retrograd.core.state import inference, switches, tls
 from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, wrap
 from retrograd.ops import late
-from retrograd.ops.create.factories import NO_PINNED, require_grad
+from retrograd.ops.create.factory import NO_PINNED, require_grad
 from retrograd.ops.memory.copy import copied, format_strides, meta_array
 
 COPY_CONSTRUCT = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

@@ -7,32 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, generator, lean, storage
+from retrograd.core import dtypes, generator, lean
 from retrograd.core.algorithms import native
-from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose
-from retrograd.core.arguments import resolve
-from retrograd.core.dispatch import call
 from retrograd.core.dtypes import is_complex_type
-from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import defop
-from retrograd.core.schema import Schema
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, new_tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
-from retrograd.ops.create.factories import (
-    OPTIONS,
-    PUBLIC_OPTIONS,
-    check_size,
-    default,
-    fast_empty_like,
-    fill_out,
-    like_array,
-    like_meta,
-    meta_array,
-    plain_size,
-    public,
-    require_grad,
-)
 from retrograd.ops.create.generators import default_generator
 from retrograd.ops.memory.resize import type_words, zeros_like
 from retrograd.ops.shared import families
@@ -265,42 +246,32 @@ def any_integer_values(array: Any, gen: Any) -> Any:
 
 
 # ---- in-place fills: the result does not depend on the old values, so their gradient is zero
-def fill(schema: str, kernel: Any, node: str, **facts: Any) -> Any:
-    return defop(schema, kernel=kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
+def fill(name: str, parameters: str, values: Any, node: str, **facts: Any) -> Any:
+    """Declare an in-place fill; `values(self, *parameters, generator)` draws the values."""
+    return defop(f"{name}(Tensor(a!) self, {parameters}*, Generator? generator=None) -> Tensor(a!)",
+                 kernel=lambda xp, *args: values(*args), vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
                  batch=families.in_front, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False,
                  traits=("as_is",), **facts)
 
 
-SELF, GENERATOR = "Tensor(a!) self", "*, Generator? generator=None) -> Tensor(a!)"
-uniform_ = fill(f"uniform_({SELF}, float from=0, float to=1, {GENERATOR}",
-                lambda xp, self, low, high, generator: uniform_values(self, low, high, generator), "UniformBackward0",
-                nested="parts")
-normal_ = fill(f"normal_({SELF}, float mean=0, float std=1, {GENERATOR}",
-               lambda xp, self, mean, std, generator: normal_values(self, mean, std, generator), "NormalBackward0",
-               nested="parts")
-exponential_ = fill(f"exponential_({SELF}, float lambd=1, {GENERATOR}",
-                    lambda xp, self, lambd, generator: exponential_values(self, lambd, generator), "ExponentialBackward0")
-cauchy_ = fill(f"cauchy_({SELF}, float median=0, float sigma=1, {GENERATOR}",
-               lambda xp, self, median, sigma, generator: cauchy_values(self, median, sigma, generator), "CauchyBackward0")
-log_normal_ = fill(f"log_normal_({SELF}, float mean=1, float std=2, {GENERATOR}",
-                   lambda xp, self, mean, std, generator: log_normal_values(self, mean, std, generator),
-                   "LogNormalBackward0")
-geometric_ = fill(f"geometric_({SELF}, float p, {GENERATOR}",
-                  lambda xp, self, p, generator: geometric_values(self, p, generator), "GeometricBackward0")
-random_from_ = fill(f"random_.from({SELF}, int from, int? to, {GENERATOR}",
-                    lambda xp, self, low, high, generator: integer_values(self, low, high, generator), "RandomBackward0")
-random_to_ = fill(f"random_.to({SELF}, int to, {GENERATOR}",
-                  lambda xp, self, to, generator: integer_values(self, 0, to, generator), "RandomBackward1")
-random_ = fill(f"random_({SELF}, {GENERATOR}",
-               lambda xp, self, generator: any_integer_values(self, generator), "RandomBackward2")
+FILLS = [
+    fill("uniform_", "float from=0, float to=1, ", uniform_values, "UniformBackward0", nested="parts"),
+    fill("normal_", "float mean=0, float std=1, ", normal_values, "NormalBackward0", nested="parts"),
+    fill("exponential_", "float lambd=1, ", exponential_values, "ExponentialBackward0"),
+    fill("cauchy_", "float median=0, float sigma=1, ", cauchy_values, "CauchyBackward0"),
+    fill("log_normal_", "float mean=1, float std=2, ", log_normal_values, "LogNormalBackward0"),
+    fill("geometric_", "float p, ", geometric_values, "GeometricBackward0"),
+    fill("random_.from", "int from, int? to, ", integer_values, "RandomBackward0"),
+    fill("random_.to", "int to, ", lambda self, to, generator: integer_values(self, 0, to, generator), "RandomBackward1"),
+    fill("random_", "", any_integer_values, "RandomBackward2"),
+]
+fill("bernoulli_.float", "float p=0.5, ", bernoulli_values, "BernoulliBackward2")
 bernoulli_tensor_ = defop(
     "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
     kernel=lambda xp, self, p, generator: bernoulli_values(self, p, generator),
     vjp=dict(self=zeros_like, p=zeros_like), jvp=lambda self_t, p_t: zeros_like(self_t), batch=families.loop,
     meta=lambda xp, self, *rest: self, node="BernoulliBackward1", variants="method", out=False, nested="parts",
 )
-bernoulli_float_ = fill(f"bernoulli_.float({SELF}, float p=0.5, {GENERATOR}",
-                        lambda xp, self, p, generator: bernoulli_values(self, p, generator), "BernoulliBackward2")
 
 
 # ---- samples with parameters from tensors
@@ -426,225 +397,3 @@ normal_tensor_tensor = defop(
     jvp=lambda mean_t, std_t, result: zeros_like(result), batch=families.loop, node="NormalBackward3", variants="",
     real_only=True,
 )
-normal_float_float = defop(
-    f"normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, {OPTIONS}) -> Tensor",
-    kernel=lambda xp, mean, std, size, generator, dtype, layout, device, pin_memory:
-        normal_values(sized(size, dtype), mean, std, generator),
-    meta=lambda xp, mean, std, size, generator, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
-)
-
-
-# ---- factories
-def sized(size: Any, dtype: Any) -> Any:
-    check_size(size)
-    return np.empty(size, dtype or default())
-
-
-def sized_meta(size: Any, dtype: Any) -> Any:
-    check_size(size)
-    return meta_array(size, storage.contiguous_strides(size), dtype or default())
-
-
-def declare_sized(name: str, values: Any, filler: str) -> Any:
-    """A factory with and without a generator, and its `_like` forms."""
-    plain = defop(
-        f"{name}(SymInt[] size, *, {OPTIONS}) -> Tensor",
-        kernel=lambda xp, size, dtype, layout, device, pin_memory: values(sized(size, dtype), None),
-        meta=lambda xp, size, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="", traits=("random",),
-        steps=(filler, 0.0, 1.0),
-    )
-    seeded = defop(
-        f"{name}.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
-        kernel=lambda xp, size, generator, dtype, layout, device, pin_memory: values(sized(size, dtype), generator),
-        meta=lambda xp, size, generator, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
-    )
-    like = defop(
-        f"{name}_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
-        kernel=lambda xp, self, dtype, layout, device, pin_memory, memory_format:
-            values_like(self, dtype, memory_format, lambda array: values(array, None)),
-        meta=like_meta, batch=families.pointwise, variants="", traits=("random", "as_is"),
-    )
-    like_seeded = defop(
-        f"{name}_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
-        kernel=lambda xp, self, generator, dtype, layout, device, pin_memory, memory_format:
-            values_like(self, dtype, memory_format, lambda array: values(array, generator)),
-        meta=like_meta, batch=families.pointwise, variants="", traits=("as_is",),
-    )
-    return plain, seeded, like, like_seeded
-
-
-def values_like(self: Any, dtype: Any, memory_format: Any, values: Any) -> Any:
-    """Random values in a new array laid out like `self`."""
-    if dtype is None and memory_format is None and self.size and self.flags.c_contiguous and 0 not in self.strides:
-        array = np.empty(self.shape, self.dtype)
-    else:
-        array = like_array(self, dtype, memory_format, np.empty)
-    made = values(array)
-    if made is not array:
-        array[...] = made
-    return array
-
-
-rand = declare_sized("rand", lambda array, gen: uniform_values(array, 0.0, 1.0, gen), "uniform_.default")
-randn = declare_sized("randn", lambda array, gen: normal_values(array, 0.0, 1.0, gen), "normal_.default")
-
-
-def fast_rand(args: Any, dtype: Any) -> Any:
-    size = plain_size(args)
-    if size is None or dtype is not None and dtype.category < 2:
-        return None
-    return uniform_values(np.empty(size, default() if dtype is None else dtype.numpy), 0.0, 1.0, None)
-
-
-def fast_randn(args: Any, dtype: Any) -> Any:
-    size = plain_size(args)
-    if size is None or dtype is not None and dtype.category < 2:
-        return None
-    return normal_values(np.empty(size, default() if dtype is None else dtype.numpy), 0.0, 1.0, None)
-
-
-def fast_like(values: Any) -> Any:
-    """The `_like` form of a floating-point factory where the tensor alone determines the result."""
-    def fast(args: Any, dtype: Any) -> Any:
-        array = fast_empty_like(args, dtype)
-        if array is None or array.dtype.kind != "f":
-            return None
-        made = values(array)
-        if made is not array:
-            array[...] = made
-        return array
-    return fast
-
-
-like_fast = {"rand": fast_like(lambda array: uniform_values(array, 0.0, 1.0, None)),
-             "randn": fast_like(lambda array: normal_values(array, 0.0, 1.0, None))}
-for name, rows, quickly in (("rand", rand, fast_rand), ("randn", randn, fast_randn)):
-    public(name, [(rows[1], "SymInt[] size, *, Generator? generator"), (rows[0], "SymInt[] size")], fast=quickly)
-    public(name + "_like", [(rows[3], "Tensor self, *, Generator? generator, MemoryFormat? memory_format=None"),
-                            (rows[2], "Tensor self, *, MemoryFormat? memory_format=None")], fast=like_fast[name], out=False)
-
-randint_forms = []
-randint_like_forms = []
-INT64 = np.dtype(np.int64)
-for bounds, overload, low_place in (("SymInt high", "", None), ("SymInt low, SymInt high", "low", 0)):
-    for seeded in (True, False):
-        gen_param = "Generator? generator, " if seeded else ""
-        parts = [p for p in (overload, "generator" if seeded else "") if p]
-        dotted = "." + "_".join(parts) if parts else ""
-        start = 0 if low_place is None else 1
-
-        def randint_kernel(xp: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
-            low, high = (values[0] if start else 0), values[start]
-            dtype = values[start + 2 + seeded] or INT64
-            return integer_values(sized(values[start + 1], dtype), low, high, values[start + 2] if seeded else None)
-
-        def randint_meta(xp: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
-            return sized_meta(values[start + 1], values[start + 2 + seeded] or INT64)
-
-        def randint_like_kernel(xp: Any, self: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
-            low, high = (values[0] if start else 0), values[start]
-            gen = values[start + 1] if seeded else None
-            return values_like(self, values[start + 1 + seeded], values[-1],
-                               lambda array: integer_values(array, low, high, gen))
-
-        randint_forms.append((defop(
-            f"randint{dotted}({bounds}, SymInt[] size, *, {gen_param}{OPTIONS}) -> Tensor",
-            kernel=randint_kernel, meta=randint_meta, variants="", traits=("random",)),
-            f"{bounds}, SymInt[] size" + (", *, Generator? generator" if seeded else "")))
-        dotted_like = {"": "", "generator": ".generator", "low": ".low_dtype", "low_generator": ".low_generator_dtype"}[
-            "_".join(parts)]
-        randint_like_forms.append((defop(
-            f"randint_like{dotted_like}(Tensor self, {bounds}, *, {gen_param}{OPTIONS}, MemoryFormat? memory_format=None) "
-            "-> Tensor", kernel=randint_like_kernel, meta=like_meta, batch=families.pointwise, variants="", traits=("random",)),
-            f"Tensor self, {bounds}, *, {'Generator? generator, ' if seeded else ''}MemoryFormat? memory_format=None"))
-public("randint", randint_forms)
-for seeded in (True, False):
-    gen_param = "Generator? generator, " if seeded else ""
-
-    def randint_like_tensor(xp: Any, self: Any, high: Any, *values: Any, seeded: bool = seeded) -> Any:
-        gen = values[0] if seeded else None
-        if high.ndim:
-            raise RuntimeError("high must be a scalar tensor and on CPU")
-        return values_like(self, values[seeded], values[-1], lambda array: integer_values(array, 0, int(high), gen))
-    randint_like_forms.append((defop(
-        f"randint_like.Tensor{'_generator' if seeded else ''}(Tensor self, Tensor high, *, {gen_param}{OPTIONS}, "
-        "MemoryFormat? memory_format=None) -> Tensor", kernel=randint_like_tensor, batch=families.loop, variants="",
-        traits=("random",)),
-        f"Tensor self, Tensor high, *, {gen_param}MemoryFormat? memory_format=None"))
-public("randint_like", randint_like_forms[2:4] + randint_like_forms[4:6] + randint_like_forms[0:2], out=False)
-
-
-def randperm_array(n: int, dtype: Any, gen: Any) -> Any:
-    dtype = dtype or INT64
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    if dtype.kind in "bc":
-        raise unsupported("randperm", dtype)
-    check_permutation(n, dtype)
-    return generator.randperm(source_of(gen), n, dtype)
-
-
-def check_permutation(n: int, dtype: Any) -> None:
-    own = dtypes.BY_NUMPY[dtype]
-    if own.category == 2:
-        limit = 2 ** EXACT_BITS[own.name] + 1
-        if n > limit:
-            shown = {"float32": "2^24+1", "float64": "2^53+1"}.get(own.name, limit)
-            raise RuntimeError(f"n cannot be greater than {shown} for {own.legacy} type.")
-    elif n > int(np.iinfo(dtype).max) + 1:
-        raise RuntimeError(f"value cannot be converted to type {own.name}_t without overflow")
-
-
-randperm = defop(
-    f"randperm(SymInt n, *, {OPTIONS}) -> Tensor",
-    kernel=lambda xp, n, dtype, layout, device, pin_memory: randperm_array(n, dtype, None),
-    meta=lambda xp, n, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
-    traits=("random",),
-    doc="""The numbers below n in random order.
-    >>> torch.randperm(4).sort().values
-    tensor([0, 1, 2, 3])
-    """,
-)
-randperm_generator = defop(
-    f"randperm.generator(SymInt n, *, Generator? generator, {OPTIONS}) -> Tensor",
-    kernel=lambda xp, n, generator, dtype, layout, device, pin_memory: randperm_array(n, dtype, generator),
-    meta=lambda xp, n, generator, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
-)
-public("randperm", [(randperm_generator, "SymInt n, *, Generator? generator"), (randperm, "SymInt n")])
-
-
-NORMAL_FORMS = [(normal_tensor_tensor, "Tensor mean, Tensor std, *, Generator? generator=None, Tensor? out=None"),
-                (normal_tensor_float, "Tensor mean, float std=1, *, Generator? generator=None, Tensor? out=None"),
-                (normal_float_tensor, "float mean, Tensor std, *, Generator? generator=None, Tensor? out=None")]
-NORMAL_SCHEMAS = [Schema(f"normal({params}) -> Tensor") for _, params in NORMAL_FORMS] + [
-    Schema(f"normal(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor? out=None, {PUBLIC_OPTIONS}) "
-           "-> Tensor")]
-
-
-@expose(method=False)
-def normal(*args: Any, **kwargs: Any) -> Any:
-    """Normal values with mean and standard deviation from tensors or numbers."""
-    return normal_bound(*resolve("normal", NORMAL_SCHEMAS, args, kwargs))
-
-
-def normal_bound(index: int, bound: Any) -> Any:
-    if index == 3:
-        mean, std, size, gen, out, dtype, layout, device, pin_memory, requires_grad = bound
-        if out is None:
-            made = call(normal_float_float, [mean, std, size, gen, dtype, layout, device, pin_memory or None])
-        else:
-            made = fill_out(normal_float_float, [mean, std, size, gen, dtype, layout, device, None], out, dtype)
-        if requires_grad:
-            require_grad(made)
-        return made
-    op = NORMAL_FORMS[index][0]
-    if bound[3] is None:
-        return call(op, bound[:3])
-    hooks.assign_out(bound[3], call(op, bound[:3]), "normal")
-    return bound[3]
-
-
-direct_normal = entry_of("normal", NORMAL_SCHEMAS, [lambda bound, i=i: normal_bound(i, bound) for i in range(4)],
-                         FUNCTIONS_BY_NAME["normal"], False)
-direct_normal.__doc__ = FUNCTIONS_BY_NAME["normal"].__doc__
-FUNCTIONS_BY_NAME["normal"] = EXTRA_FUNCTIONS["normal"] = direct_normal

@@ -45,6 +45,5 @@ def add_functional(op: OpDef, batch: Any, pattern: str | None = None) -> None:
 
 add_functional(copy.copy_, expanding, "moves")
 add_functional(resize.zero_, expanding, "constant")
-for in_place in (random.uniform_, random.normal_, random.exponential_, random.cauchy_, random.log_normal_, random.geometric_,
-                 random.random_from_, random.random_to_, random.random_, random.bernoulli_tensor_):
+for in_place in (*random.FILLS, random.bernoulli_tensor_):
     add_functional(in_place, in_place.batch)

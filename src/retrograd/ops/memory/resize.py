@@ -27,7 +27,8 @@ from retrograd.core.tensor import (
 )
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
-from retrograd.ops.create.factories import as_element, filled, like_array
+from retrograd.ops.create.constants import like_array
+from retrograd.ops.create.elements import as_element, filled
 from retrograd.ops.memory.copy import cast_array, channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import C_NAMES

@@ -11,7 +11,7 @@ from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import FLAG_WRAPPER, new_tensor
 from retrograd.ops import late
-from retrograd.ops.create.factories import as_element
+from retrograd.ops.create.elements import as_element
 from retrograd.ops.memory.copy import copied, format_strides
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.families import in_front, is_watched, will_differentiate

@@ -15,7 +15,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import late
-from retrograd.ops.create.factories import linspace_values
+from retrograd.ops.create.ranges import linspace_values
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import C_NAMES, unsupported
 from retrograd.ops.shared.reductions import read_evenly, spread_evenly, wide

@@ -13,7 +13,8 @@ from retrograd.core.dtypes import is_inexact_type
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import counter_of
-from retrograd.ops.create.factories import OPTIONS, default, public
+from retrograd.ops.create.elements import default
+from retrograd.ops.create.factory import factory
 from retrograd.ops.shared.elementwise import C_NAMES
 
 
@@ -71,40 +72,27 @@ def bessel(beta: float) -> Any:
     return np.i0(beta)
 
 
-def declare(name: str, overload: str, params: str, kernel: Any) -> Any:
-    return defop(f"{name}{overload}({params}, *, {OPTIONS}) -> Tensor", kernel=kernel, variants=""), params
-
-
 LENGTH = "int window_length"
 PERIODIC = "int window_length, bool periodic"
-for name, shape in (("hann_window", cosine(0.5, 0.5)), ("bartlett_window", bartlett), ("blackman_window", blackman)):
-    public(name, [
-        declare(name, "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory, name=name, shape=shape:
-                window(name, n, True, dtype, shape)),
-        declare(name, ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory, name=name, shape=shape:
-                window(name, n, periodic, dtype, shape)),
-    ], out=False)
-public("hamming_window", [
-    declare("hamming_window", "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory:
-            window("hamming_window", n, True, dtype, cosine(0.54, 0.46))),
-    declare("hamming_window", ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory:
-            window("hamming_window", n, periodic, dtype, cosine(0.54, 0.46))),
-    declare("hamming_window", ".periodic_alpha", PERIODIC + ", float alpha",
-            lambda xp, n, periodic, alpha, dtype, layout, device, pin_memory:
-            window("hamming_window", n, periodic, dtype, cosine(alpha, 0.46))),
-    declare("hamming_window", ".periodic_alpha_beta", PERIODIC + ", float alpha, float beta",
-            lambda xp, n, periodic, alpha, beta, dtype, layout, device, pin_memory:
-            window("hamming_window", n, periodic, dtype, cosine(alpha, beta))),
-], out=False)
-public("kaiser_window", [
-    declare("kaiser_window", "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory:
-            window("kaiser_window", n, True, dtype, kaiser(12.0))),
-    declare("kaiser_window", ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory:
-            window("kaiser_window", n, periodic, dtype, kaiser(12.0))),
-    declare("kaiser_window", ".beta", PERIODIC + ", float beta",
-            lambda xp, n, periodic, beta, dtype, layout, device, pin_memory:
-            window("kaiser_window", n, periodic, dtype, kaiser(beta))),
-], out=False)
+
+
+def declare(name: str, shape: Any, *overloads: str, **defaults: float) -> None:
+    """A window of `shape(parameters)`: with the default parameters, and the overloads that give the first of them."""
+    def form(overload: str, parameters: str) -> tuple[str, str, Any]:
+        def kernel(xp: Any, length: int, *args: Any) -> Any:
+            periodic, *given = args[:-1] or (True,)
+            return window(name, length, periodic, args[-1], shape(*given, *list(defaults.values())[len(given):]))
+        return overload, parameters, kernel
+    given = [f", float {parameter}" for parameter in defaults]
+    factory(name, form("", LENGTH), form("periodic", PERIODIC),
+            *[form(overload, PERIODIC + "".join(given[:i + 1])) for i, overload in enumerate(overloads)], out=False)
+
+
+declare("hann_window", lambda: cosine(0.5, 0.5))
+declare("bartlett_window", lambda: bartlett)
+declare("blackman_window", lambda: blackman)
+declare("hamming_window", cosine, "periodic_alpha", "periodic_alpha_beta", alpha=0.54, beta=0.46)
+declare("kaiser_window", kaiser, "beta", beta=12.0)
 
 
 def vander_tensor(x: Any, N: Any, increasing: bool) -> Any:
