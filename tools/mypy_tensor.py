@@ -1,7 +1,10 @@
-"""A plugin that tells mypy of the members of Tensor that the op tables install.
+"""A plugin that tells mypy of the members of Tensor that the op tables install, and of ops before their declaration.
 
 `core/tensor.py` declares only what the class itself has. Everything else is derived: the package is imported in a
 separate process, and what `Tensor` then has is what mypy knows, with the returns that schemas and annotations give.
+
+The rules of a row name rows declared further down, whose types mypy would infer too late: a name that is assigned the
+result of a function returning an OpDef is an OpDef from the beginning of the scope.
 """
 from __future__ import annotations
 
@@ -13,11 +16,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mypy.nodes import ARG_STAR, ARG_STAR2, MDEF, AssignmentStmt, ClassDef, Decorator, FuncDef, NameExpr, SymbolTableNode, Var
-from mypy.plugin import ClassDefContext, Plugin, ReportConfigContext
-from mypy.types import AnyType, CallableType, Instance, TupleType, Type, TypeOfAny
+from mypy.nodes import (
+    ARG_STAR,
+    ARG_STAR2,
+    MDEF,
+    AssignmentStmt,
+    ClassDef,
+    Decorator,
+    FuncDef,
+    NameExpr,
+    RefExpr,
+    SymbolTableNode,
+    Var,
+)
+from mypy.plugin import ClassDefContext, DynamicClassDefContext, Plugin, ReportConfigContext
+from mypy.types import AnyType, CallableType, Instance, TupleType, Type, TypeOfAny, UnboundType
 
 TENSOR = "retrograd.core.tensor.Tensor"
+OPDEF = "retrograd.core.opdef.OpDef"
 SRC = Path(__file__).resolve().parent.parent / "src"
 LAST_LINE = 10**6       # below the class body, in which `float` is the builtin and not the method
 
@@ -109,7 +125,23 @@ def add_members(context: ClassDefContext) -> None:
         info.names[name] = SymbolTableNode(MDEF, member, plugin_generated=True)
 
 
-class TensorMembers(Plugin):
+def declare_op(context: DynamicClassDefContext) -> None:
+    callee = context.call.callee
+    function = callee.node if isinstance(callee, RefExpr) else None
+    if not (isinstance(function, FuncDef) and isinstance(function.type, CallableType)):
+        return
+    returned = function.type.ret_type
+    if isinstance(returned, Instance) and returned.type.fullname == OPDEF or (
+            isinstance(returned, UnboundType) and returned.name == "OpDef"):
+        op = context.api.lookup_qualified(context.name, context.call)
+        if op is not None and isinstance(op.node, Var) and op.node.type is None:
+            op.node.type = context.api.named_type_or_none(OPDEF)
+
+
+class Members(Plugin):
+    def get_dynamic_class_hook(self, fullname: str) -> Callable[[DynamicClassDefContext], None] | None:
+        return declare_op if fullname.startswith("retrograd.") else None
+
     def get_customize_class_mro_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
         return add_members if fullname == TENSOR else None
 
@@ -118,4 +150,4 @@ class TensorMembers(Plugin):
 
 
 def plugin(version: str) -> type[Plugin]:
-    return TensorMembers
+    return Members

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -51,7 +51,7 @@ def check_dtype(name: str, array: Any, halves: bool = False) -> None:
 
 
 def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False,
-          node: str | None = None, lower: str | None = None, check: Any = None) -> Any:
+          node: str | None = None, lower: str | None = None, check: Any = None) -> OpDef:
     return defop(f"special_{name}(Tensor {argument}) -> Tensor", kernel=kernel, promote="float", widen=widen, node=node,
                  check=check, lower=lower, vjp=None if rule is None else {argument: rule},
                  jvp=None if rule is None else "elementwise", batch=families.pointwise, variants="")

@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, finfo, is_complex_type
-from retrograd.core.opdef import OPS, defop
+from retrograd.core.opdef import OPS, OpDef, defop
 from retrograd.core.state import tls
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -32,7 +32,7 @@ from retrograd.ops.shared.families import conj, number_like
 FLOATS = "fV"
 
 
-def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any) -> Any:
+def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any) -> OpDef:
     """Declare a function of one real or complex number; integers become floats."""
     usual = dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", masked="unary")
     return defop(f"{name}(Tensor self) -> Tensor", kernel=kernel, vjp=dict(self=rule), lower=lower or None,

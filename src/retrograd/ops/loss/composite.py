@@ -5,14 +5,14 @@ import math
 from typing import Any
 
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, SUM, check_nll, nll_loss2d_forward, nll_loss_forward, reduced
 from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
 from retrograd.ops.shared.families import anywhere, wrap_dim
 
 
-def composite(schema: str, kernel: Any, variants: str = "", autocast: str | None = "float32") -> Any:
+def composite(schema: str, kernel: Any, variants: str = "", autocast: str | None = "float32") -> OpDef:
     """Declare a composite loss; autocast computes losses in float32."""
     return defop(schema, kernel=kernel, composite=True, out=False, variants=variants, autocast=autocast)
 

@@ -18,7 +18,7 @@ from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, reduced
@@ -344,7 +344,7 @@ def backward_tangent(grad_p: Any, grad_t: Any, log_probs_p: Any, log_probs_t: An
     return kept(first + second, neg_log_likelihood, zero_infinity)
 
 
-def rows(overload: str, lengths: str, node: str) -> Any:
+def rows(overload: str, lengths: str, node: str) -> OpDef:
     """Declare the op and its backward for one type of lengths."""
     columns: Any = dict(batch=families.loop, variants="")
     backward = defop(

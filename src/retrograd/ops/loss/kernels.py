@@ -98,7 +98,7 @@ def by_share(text: str, guard: str = "", order: str = "") -> dict[str, str]:
 
 
 def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, curvature: Any, check: Any = None,
-              backward_kinds: str = "fV", text: str = "", slope_text: str = "") -> Any:
+              backward_kinds: str = "fV", text: str = "", slope_text: str = "") -> OpDef:
     """Declare the op `name` and its backward; `extra` is the schema of a last parameter, or empty.
 
     `text` and `slope_text` say what `value` and `slope` are, for `lower`.

@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
 from retrograd.ops.shared import geometry
 
 
-def about(schema: str, kernel: Any) -> Any:
+def about(schema: str, kernel: Any) -> OpDef:
     """Declare an op whose result is not a tensor."""
     return defop(schema, kernel=kernel, composite=True, variants="", out=False)
 

@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo, is_complex_type
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.state import tls
 from retrograd.ops.elementwise.unary import special
 from retrograd.ops.shared import families
@@ -32,7 +32,7 @@ FLOATS = "fV"
 COMPLEX_CLAMP = "clamp is not supported for complex types"
 
 
-def backward_op(schema: str, kernel: Any, rules: Any, **columns: Any) -> Any:
+def backward_op(schema: str, kernel: Any, rules: Any, **columns: Any) -> OpDef:
     """Declare an elementwise backward op without a public name."""
     return defop(schema, kernel=kernel, vjp=rules,
                  **{**dict(jvp="elementwise", batch=families.pointwise, promote="common", variants="", out=False), **columns})

@@ -11,7 +11,7 @@ from typing import Any
 from retrograd.core import lean
 from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.nn.pool import flat_gather, scatter_kernel, zero_like
 from retrograd.ops.nn.pool_checks import widened
 from retrograd.ops.shared import families
@@ -60,7 +60,7 @@ def starts(xp: Any, sample: Any, size: int, wide: int, count: int) -> Any:
     return xp.concatenate([steps - (sample * distance).astype(xp.int64)[..., None], last], -1)
 
 
-def fractional_rows(rank: int) -> Any:
+def fractional_rows(rank: int) -> OpDef:
     name, node = f"fractional_max_pool{rank}d", f"FractionalMaxPool{rank}DBackward"
     sizes = f"int[{rank}] kernel_size, int[{rank}] output_size"
 

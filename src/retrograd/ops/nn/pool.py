@@ -17,7 +17,7 @@ from retrograd.core import lean
 from retrograd.core.copying import contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides
@@ -590,7 +590,7 @@ defop("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", composit
       kernel=adaptive_avg_pool1d)
 
 
-def adaptive_max_rows(rank: int) -> Any:
+def adaptive_max_rows(rank: int) -> OpDef:
     name, node = f"adaptive_max_pool{rank}d", f"AdaptiveMaxPool{rank}D"
 
     def kernel(xp: Any, self: Any, output_size: Any) -> Any:
@@ -660,7 +660,7 @@ defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"
 
 
 # ---- max unpooling
-def max_unpool_rows(rank: int) -> Any:
+def max_unpool_rows(rank: int) -> OpDef:
     words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[rank]
 
     def kernel(xp: Any, self: Any, indices: Any, output_size: Any, *windows: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 
 FUNCTIONS = """
@@ -126,7 +126,7 @@ def spreader(name: str) -> Any:
     return kernel
 
 
-def declare(schema: str, kernel: Any, **columns: Any) -> Any:
+def declare(schema: str, kernel: Any, **columns: Any) -> OpDef:
     return defop(schema, kernel=kernel, composite=True, variants="", out=False, **columns)
 
 
