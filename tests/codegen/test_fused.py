@@ -1,17 +1,23 @@
 """Fused regions as compiled C: the values of eager's kernels, in every layout; the cache of libraries."""
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import retrograd as torch
 from retrograd.codegen import library
+from retrograd.codegen.fused import Region, region_text
 from retrograd.compile.deferred import Deferrer, codes
+from retrograd.compile.regions import choices_of, statement
+from retrograd.compile.waiting import Event, layout_of
+from tests.ops.cases import TABLE
 
 
 def chain(x: Any, w: Any, s: Any) -> Any:
@@ -54,6 +60,33 @@ def test_regions_compute_what_ops_compute(cache: Path) -> None:
     assert all([code.function is not None for code in made])
     assert len({code.source for code in made}) < len(made)             # layouts are no part of the text
     assert len(list(cache.glob("*.so"))) == len({code.source for code in made})
+
+
+def test_regions_declare_every_name_that_a_program_uses() -> None:
+    layout = layout_of(np.zeros((3, 4), np.float32))
+    for name, op in TABLE.items():
+        for choice in choices_of(op):
+            given = len(choice.numbers) + (choice.counted >= 0)
+            operands = *range(len(choice.tensors)), *[-1 - i for i in range(given)]
+            made = statement(Event(choice, operands, 99, layout, "f", 2 if choice.sums else -1))
+            inputs = tuple([(i, "?" if mask else "f") for i, (_, _, mask) in enumerate(choice.tensors)])
+            stored, sums = ((), (made,)) if choice.sums else ((made,), ())
+            text = region_text(Region("f", inputs, ((99, "f"),) * len(stored), stored, sums, frozenset()), "region")
+            assert set(re.findall(r"\bv_\w+", text)) <= {*re.findall(r"const T (v_\w+)", text), "v_n", "v_acc"}, name
+
+
+def test_programs_use_the_number_of_elements_and_the_largest_number() -> None:
+    def f(x: Any, y: Any) -> Any:
+        loss = torch.nn.functional.mse_loss(torch.sin(x), y)
+        return *torch.autograd.grad(loss, x), torch.nan_to_num(y / 0 * 2)
+    torch.manual_seed(0)
+    for dtype in (torch.float32, torch.float64):
+        x, y = torch.randn(5, 3, dtype=dtype, requires_grad=True), torch.randn(5, 3, dtype=dtype)
+        for _ in range(4):
+            with warnings.catch_warnings(action="error" if library.compiler() else "ignore"), Deferrer():
+                made = f(x, y)
+        for got, wanted in zip(made, f(x, y), strict=True):
+            torch.testing.assert_close(got, wanted)
 
 
 def sums(x: Any, w: Any) -> Any:

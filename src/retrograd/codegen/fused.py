@@ -12,9 +12,10 @@ import re
 from typing import Any, NamedTuple
 
 from retrograd.codegen.c import expression, far_test
-from retrograd.codegen.loops import FAR, Program
+from retrograd.codegen.loops import FAR, Program, names_in
 
 ELEMENTS = {"f": "float", "d": "double", "?": "uint8_t"}
+LARGEST = {"f": "__FLT_MAX__", "d": "__DBL_MAX__"}
 KINDS = {"f": "f", "d": "d", "?": "b"}
 
 
@@ -75,6 +76,9 @@ def region_text(region: Region, name: str) -> str:
     numbers = [f"  const T v_n{number} = (T)num[{i}].d;" for i, number in enumerate(region.numbers())]
     emit(f"static void {name}(char **p, const long *s, long n, const Number *num, double *sums) {{")
     out += numbers
+    steps = [step for statement in region.statements for step in renamed(statement)]
+    if any(["largest" in names_in(e) for _, e in steps]):
+        emit(f"  const T v_largest = {LARGEST[c]};")
     for i in range(len(region.sums)):
         emit(f"  double sum{i} = 0;")
     for value, dtype in region.inputs:
@@ -89,7 +93,6 @@ def region_text(region: Region, name: str) -> str:
     first = len(region.inputs)
     for i, (_, dtype) in enumerate(region.outputs):
         emit(f"    PLACE({ELEMENTS[dtype]}, {first + i})")
-    steps = [step for statement in region.statements for step in renamed(statement)]
     lines = [*loads, *[f"const T v_{target} = (T){expression(e, c)};" for target, e in steps]]
     lines += [f"z_{first + i}[j] = v_a{value};" for i, (value, _) in enumerate(region.outputs)]
     terms = [("", Rename(s.names).visit(copy.deepcopy(s.program.term))) for s in region.sums]

@@ -93,18 +93,24 @@ class Lifted(NamedTuple):
     place: int
 
 
-def renumbered(events: list[Event], numbers: Any) -> tuple[list[Event], list[Any]]:
-    """The events with only the numbers that they use, deduplicated."""
+def renumbered(events: list[Event], numbers: Any, layouts: dict[int, Layout]) -> tuple[list[Event], list[Any]]:
+    """The events with only the numbers that they use, deduplicated; `numel` becomes one of them."""
     places: dict[Any, int] = {}
+    used: list[Any] = []
+
+    def place(number: Any) -> int:
+        found = places.setdefault((type(number), repr(number)), len(used))
+        if found == len(used):
+            used.append(number)
+        return -1 - found
     made = []
     for event in events:
-        operands = [o if o >= 0 else -1 - places.setdefault(
-            (type(numbers[-1 - o]), repr(numbers[-1 - o])), len(places)) for o in event.operands]
+        operands = [o if o >= 0 else place(numbers[-1 - o]) for o in event.operands]
+        if event.choice.counted >= 0:
+            counted = event.operands[event.choice.counted]
+            operands.append(place(layouts[counted].size if counted >= 0 else 1))
         made.append(Event(event.choice, tuple(operands), event.value, event.layout, event.type, event.inner))
-    first: dict[Any, Any] = {}
-    for number in numbers:
-        first.setdefault((type(number), repr(number)), number)
-    return made, [first[key] for key in places]
+    return made, used
 
 
 class Code:
@@ -114,7 +120,7 @@ class Code:
                  numbers: Any = None) -> None:
         if numbers is None:                       # all of them are lifted
             numbers = [Lifted(i) for i in range(1 + max([-1 - o for e in events for o in e.operands], default=-1))]
-        events, used_numbers = renumbered(events, numbers)
+        events, used_numbers = renumbered(events, numbers, layouts)
         self.events, self.numbers = events, used_numbers
         self.template = (ctypes.c_double * len(used_numbers))(*[0 if type(n) is Lifted else n for n in used_numbers])
         self.lifted = [(i, n.place) for i, n in enumerate(used_numbers) if type(n) is Lifted]
@@ -167,7 +173,7 @@ def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> N
         if choice.keepdim >= 0:
             args[choice.keepdim] = len(event.layout.shape) == len(arrays[event.operands[0]].shape)
         places = [i for i, *_ in choice.tensors] + [i for i, _ in choice.numbers]
-        for i, operand in zip(places, event.operands, strict=True):
+        for i, operand in zip(places, event.operands, strict=choice.counted < 0):
             args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
         result = dispatch.compute(choice.op, args).array
         if result.size != event.layout.size:      # the operands are passed unexpanded
@@ -215,6 +221,7 @@ def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> t
 
 
 def statement(event: Event) -> Statement:
-    names = [name for _, name, _ in event.choice.tensors] + [name for _, name in event.choice.numbers]
-    return Statement(event.choice.program, {name: f"a{o}" if o >= 0 else f"n{-1 - o}"
+    choice = event.choice
+    names = [name for _, name, _ in choice.tensors] + [name for _, name in choice.numbers] + ["numel"] * (choice.counted >= 0)
+    return Statement(choice.program, {name: f"a{o}" if o >= 0 else f"n{-1 - o}"
                                             for name, o in zip(names, event.operands, strict=True)}, event.value)

@@ -25,7 +25,7 @@ cdef class Choice:
     cdef public str kinds
     cdef public list tensors, numbers, guards, fixed
     cdef public bint sums
-    cdef public int dim, keepdim
+    cdef public int dim, keepdim, counted
     cpdef bint fits(self, args) except -1
 
 cdef class Event:

@@ -76,6 +76,7 @@ class Choice:
         self.sums: bool = program.family == "reduce"
         self.dim: int = -1                                    # positions of the dims of a sum, and of `keepdim`
         self.keepdim: int = -1
+        self.counted: int = -1                                # the operand whose number of elements the program uses
         for i, p in enumerate(op.schema.params):
             if p.name in guard:
                 self.guards.append((i, guard[p.name]))
@@ -89,6 +90,8 @@ class Choice:
                 self.keepdim = i
             else:
                 self.fixed.append((i, p.default))
+        if "numel" in program.numbers:
+            self.counted = [name for _, name, _ in self.tensors].index("self")
 
     def fits(self, args: Any) -> bool:
         for i, wanted in self.guards:
