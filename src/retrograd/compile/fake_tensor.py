@@ -275,6 +275,8 @@ class FakeTensorMode(TorchDispatchMode):
         except NotImplementedError as error:
             if func.namespace in BUILT_IN:
                 raise
+            if func.has_known_results():
+                return func.known_results(args, kwargs)
             raise UnsupportedOperatorException(func) from error
 
     def keep_constants(self, func: Any, args: Any, kwargs: Any, found: Any, known: bool) -> None:

@@ -17,6 +17,7 @@ from retrograd.library.custom import (
     check_functional,
     custom_op,
     generated_function,
+    refuse_keyword_tensors,
     triton_op,
     wrap_triton,
 )
@@ -244,6 +245,8 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     torch.Size([2, 3])
     """
     found = _existing(op, "register_vmap")
+    refuse_keyword_tensors("register_vmap with kwarg-only Tensor args. In the original definition of the op, please",
+                           found.declared)
 
     def register(function: Callable[..., Any]) -> None:
         found.vmap_rule = function

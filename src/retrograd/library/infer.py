@@ -12,6 +12,7 @@ from typing import Any, Union, get_args, get_origin
 
 from retrograd.core.device import device
 from retrograd.core.dtypes import dtype
+from retrograd.core.tags import Tag
 from retrograd.core.tensor import Tensor
 
 Number = int | float | bool
@@ -26,8 +27,9 @@ RETURNS: dict[Any, str] = {Tensor: "Tensor", list[Tensor]: "Tensor[]", int: "Sym
 
 
 def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str],
-                 op_name: str | None = None) -> str:
-    """The schema of a function with annotated arguments and results.
+                 op_name: str | None = None, tags: Any = ()) -> str:
+    """The schema of a function with annotated arguments and results; for `Tag.out` and `Tag.inplace` the results are the
+    arguments that it writes to.
 
     >>> import retrograd as torch
     >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor: ...
@@ -47,7 +49,12 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
     if isinstance(mutates_args, str) and not unknown:
         raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
                          "'unknown'. ")
+    tags = as_tags(tags)
+    inplace, out = Tag.inplace in tags, Tag.out in tags
+    if inplace and out:
+        raise AssertionError("torch.Tag.inplace and torch.Tag.out are mutually exclusive")
     written = set() if unknown else set(mutates_args)
+    outs: dict[str, str] = {}                 # of the arguments that an op tagged `Tag.out` writes to, the alias sets
     parts: list[str] = []
     star = False
     for number, (name, parameter) in enumerate(signature.parameters.items()):
@@ -68,6 +75,12 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
             if not kind.startswith("Tensor"):
                 raise wrong(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
             kind = f"Tensor(a{number}!){kind[len('Tensor'):]}"
+            if out:
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    raise wrong("torch.Tag.out requires mutable arguments to be keyword-only.")
+                if not kind.endswith(")"):
+                    raise wrong("torch.Tag.out only supports mutable keyword-only Tensor arguments.")
+                outs[name] = f"a{number}"
         default = ""
         if parameter.default is not parameter.empty:
             default = spell_default(parameter.default)
@@ -80,12 +93,41 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
     if missing:
         raise wrong(f"{missing} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
                     "names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
-    if signature.return_annotation is signature.empty:
+    if inplace:
+        first = next((name for name, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD), None)
+        if first is None:
+            raise wrong("torch.Tag.inplace requires a positional Tensor argument.")
+        if spell_parameter(hints[first]) != "Tensor":
+            raise wrong("torch.Tag.inplace requires the first positional argument to be a Tensor.")
+        if unknown or written != {first}:
+            raise wrong("torch.Tag.inplace requires mutates_args to contain exactly the first positional argument, got "
+                        f"{mutates_args if unknown else tuple(mutates_args)}.")
+    if out and not outs:
+        raise wrong("torch.Tag.out requires at least one mutable keyword-only Tensor argument.")
+    if out:
+        given = hints.get("return")
+        returned = get_args(given) if get_origin(given) is tuple else (given,)
+        if returned != (Tensor,) * len(outs) or len(outs) == 1 and given is not Tensor:
+            raise wrong("torch.Tag.out requires the return annotation to match the mutable keyword-only Tensor arguments "
+                        f"{tuple(outs)}.")
+        aliased = [f"Tensor({alias}!)" for alias in outs.values()]
+        result: str | None = aliased[0] if len(aliased) == 1 else f"({', '.join(aliased)})"
+    elif signature.return_annotation is signature.empty:
         raise wrong("No return type annotation was provided. Please add one.")
-    result = spell_return(hints["return"])
+    else:
+        result = spell_return(hints["return"])
     if result is None:
         raise wrong(f"Return has unsupported type {hints['return']}. The valid types are: {RETURNS}.")
+    if inplace:
+        if result != "Tensor":
+            raise wrong("torch.Tag.inplace requires the return annotation to be torch.Tensor.")
+        result = f"Tensor(a{list(signature.parameters).index(str(first))}!)"
     return f"{op_name or ''}({', '.join(parts)}) -> {result}"
+
+
+def as_tags(tags: Any) -> tuple[Any, ...]:
+    """One tag, several or none, as a tuple."""
+    return (tags,) if isinstance(tags, Tag) else tuple(tags or ())
 
 
 def list_for(kind: Any) -> Any:

@@ -11,6 +11,8 @@ from typing import Any
 from retrograd.core.function_schema import parse_schema
 from retrograd.core.opdef import OpDef
 from retrograd.library import replaced, userop
+from retrograd.library.infer import as_tags
+from retrograd.library.tagged import check_tags
 from retrograd.library.userop import KEYS, UserOp
 
 RESERVED = ("prim",)
@@ -78,13 +80,15 @@ class Library:
                                "TORCH_LIBRARY block corresponding to this namespace (and consider deleting the namespace "
                                "from your schema string.)  "
                                f"(Error occurred while processing {BLOCKS[self.kind]} block at {self._where})")
+        tags = as_tags(tags)
+        check_tags(parsed, tags)
         parsed.name = f"{self.ns}::{opname}"
         old = userop.find(self.ns, opname, parsed.overload_name)
         if old is not None:
             raise RuntimeError(f"Tried to register an operator ({parsed}) with the same name and overload name multiple times. "
                                "Each overload's schema should only be registered with a single call to def(). Duplicate "
                                f"registration: registered at {self._where}. Original registration: registered at {old.where}")
-        op = UserOp(self.ns, parsed, list(tags) if isinstance(tags, (list, tuple)) else [tags], self._where)
+        op = UserOp(self.ns, parsed, list(tags), self._where)
         userop.add(op)
         self._op_defs.add(parsed.qualified_name)
         self._undo.append(lambda: userop.remove(op))
@@ -106,7 +110,8 @@ class Library:
         elif isinstance(op_name, OpDef):
             op_name = f"aten::{op_name.name}.{op_name.overload}"
         elif not isinstance(op_name, str):
-            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
+            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument, got "
+                               f"{type(op_name)}")
         namespace, _, name = op_name.rpartition("::")
         if namespace and namespace != self.ns:
             raise RuntimeError(f'impl("{op_name}", ...): Explicitly provided namespace ({namespace}) in operator name does '

@@ -22,6 +22,7 @@ from retrograd.core.function_schema import Argument, FunctionSchema
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OPS, OpDef, OpName, Packet
 from retrograd.core.schema import Schema
+from retrograd.core.tags import Tag
 from retrograd.library import arguments, layers
 
 EXPLICIT, IMPLICIT = "CompositeExplicitAutograd", "CompositeImplicitAutograd"
@@ -92,6 +93,21 @@ class UserOp(OpDef):
     def decomposes(self, key: str) -> bool:
         """Whether the op is made of others, for this backend."""
         return self.own_kernel(IMPLICIT) is not None and self.own_kernel(key) is None and self.own_kernel(EXPLICIT) is None
+
+    # ---- results that follow from the declaration
+    def has_known_results(self) -> bool:
+        """Whether the results follow from the schema and the tags: see NOTE [Tagged schemas]."""
+        schema = self.declared
+        return Tag.out in self.tags or Tag.inplace in self.tags or schema.is_mutable and not schema.returns
+
+    def known_results(self, args: Any, kwargs: Any) -> Any:
+        """These results: nothing, the first argument, or the arguments that the op writes to."""
+        if Tag.inplace in self.tags:
+            return args[0]
+        if Tag.out in self.tags:
+            written = [kwargs[a.name] for a in self.declared.arguments if a.is_write]
+            return written[0] if len(written) == 1 else tuple(written)
+        return None
 
     # ---- what users see
     @property
