@@ -12,10 +12,10 @@ from retrograd.masked.maskedtensor.core import RULES
 from retrograd.ops.load import import_all
 from retrograd.transforms.functionalize import INVERSES
 
-TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
-          "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked",
-          "out_last_first", "out_joint",
-          "out_first", "out_after_dim", "out_dtype", "chalf", "as_is"}
+TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "any_device", "lifts",
+          "arithmetic", "guarded", "apart", "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart",
+          "out_copied", "out_untracked", "out_last_first", "out_joint", "out_first", "out_after_dim", "out_dtype", "chalf",
+          "as_is"}
 PATTERNS = {None, "constant", "first", "elements", "moves", "choices", "dims", "last", "product", "scatter", "convolution"}
 aten = torch.ops.aten
 
@@ -88,3 +88,15 @@ def test_inplace_forms_are_functions_where_pytorch_has_them() -> None:
     assert hasattr(torch, "sin_") and hasattr(torch, "arccos_") and hasattr(torch, "clip_")
     assert not hasattr(torch, "add_") and not hasattr(torch, "lgamma_") and not hasattr(torch, "multiply_")
     assert hasattr(torch.Tensor, "multiply_") and hasattr(torch.Tensor, "lgamma_")
+
+
+def test_deprecated_orders_of_arguments_are_accepted() -> None:
+    x, m = torch.ones(2), torch.ones(2, 2)
+    assert torch.add(x, 2, x).tolist() == x.add(2, x).tolist() == torch.add(x, 2, other=x).tolist() == [3, 3]
+    assert torch.add(2, torch.tensor(3), x).tolist() == [5, 5]
+    assert torch.addcmul(x, 2, x, tensor2=x, out=torch.zeros(2)).tolist() == [3, 3]
+    assert torch.addmm(2, m, 3, m, m)[0, 0] == m.addmm(2, 3, m, m)[0, 0] == 8
+    assert torch.addmm(2, m, m, mat2=m)[0, 0] == 4
+    assert torch.zeros(2).copy_(x, **{"async": True}).tolist() == [1, 1]
+    with pytest.raises(TypeError, match=r"add\(\) takes 2 positional arguments but 3 were given"):
+        torch.add(x, 2, "x")

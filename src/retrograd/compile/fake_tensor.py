@@ -229,7 +229,7 @@ class FakeTensorMode(TorchDispatchMode):
         for t in tensors:
             if isinstance(t, FakeTensor) and t.fake_mode is not self:
                 raise AssertionError(f"Mixing fake modes NYI x.fake_mode={t.fake_mode} vs self={self}")
-        if func.name in LIFTS and tensors and not isinstance(tensors[0], FakeTensor):
+        if "lifts" in getattr(func, "traits", ()) and tensors and not isinstance(tensors[0], FakeTensor):
             return self.fake_tensor_converter.from_real_tensor(self, tensors[0], make_constant=True)
         known = bool(tensors) and all([isinstance(t, FakeTensor) and t.constant is not None for t in tensors])
         if tensors and "reads_values" in getattr(func, "traits", ()):
@@ -295,7 +295,7 @@ class FakeTensorMode(TorchDispatchMode):
         """The device of the results: that of the operands, of which numbers on the cpu may be elsewhere."""
         fakes = [t for t in tensors if isinstance(t, FakeTensor)]
         apart = [t for t in fakes if t.dim() or t.fake_device != CPU] or fakes
-        if len({t.fake_device for t in apart}) > 1 and func.name not in CROSSES:
+        if len({t.fake_device for t in apart}) > 1 and "any_device" not in getattr(func, "traits", ()):
             first, second = list(dict.fromkeys([str(t.fake_device) for t in apart]))[:2]
             raise FakeTensorDeviceMismatchError("Expected all tensors to be on the same device, but found at least two "
                                                 f"devices, {first} and {second}!")
@@ -310,8 +310,6 @@ class FakeTensorMode(TorchDispatchMode):
 
 
 MASKS = (dtypes.bool_, dtypes.uint8)
-LIFTS = ("lift", "lift_fresh", "lift_fresh_copy")
-CROSSES = ("copy_", "_to_copy", "copy", "index", "index_put", "index_put_", "set_", "_index_put_impl_", "slice_scatter")
 BUILT_IN = ("aten", "prims", "prim")
 
 

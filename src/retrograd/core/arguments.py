@@ -13,25 +13,11 @@ from typing import Any, Final, NoReturn
 
 from retrograd.core import convert
 from retrograd.core.convert import MISMATCH, ListItemError
+from retrograd.core.opdef import fact
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED, Param, Schema, explainers
 
 Arguments = tuple[Any, ...]
 Keywords = Mapping[str, Any]
-
-# Operators with an old overload, add(self, alpha, other), that PyTorch still tries but never prints.
-WITH_DEPRECATED_OVERLOADS: Final = frozenset({
-    "add", "add_", "addbmm", "addbmm_", "addcdiv", "addcdiv_", "addcmul", "addcmul_", "addmm", "addmm_", "addmv",
-    "addmv_", "addr", "addr_", "baddbmm", "baddbmm_", "copy_", "sub", "sub_",
-})  # fmt: skip
-
-# Operators whose overload for a number PyTorch prints; that of the others (mul, div) is not public.
-WITH_NUMBER_OVERLOADS: Final = frozenset({
-    "divide", "divide_", "floor_divide", "floor_divide_", "multiply", "multiply_", "subtract", "subtract_", "true_divide",
-    "true_divide_",
-})  # fmt: skip
-
-# Parameters that PyTorch's methods call otherwise than its schemas do.
-PUBLIC_NAMES: Final[Mapping[str, Mapping[str, str]]] = {"copy_": {"src": "other"}}
 
 _TYPE_WORDS: Final[Mapping[str, str]] = {
     "Scalar": "Number",
@@ -71,32 +57,37 @@ def resolve(
         _raise_list_item_error(name, overloads[index], error, args, kwargs, is_method)
     if refused is not None:
         raise refused
-    if name in WITH_DEPRECATED_OVERLOADS:
-        reordered = in_present_order(name.rstrip("_"), args, kwargs)
+    for order in stated(overloads[0], "deprecated") or ():
+        reordered = in_present_order(order, overloads[0], args, kwargs, is_method)
         if reordered is not None:
             return resolve(name, overloads, *reordered, is_method)
     raise TypeError(_explain_failure(name, overloads, args, kwargs, is_method))
 
 
-def in_present_order(name: str, args: Arguments, kwargs: Keywords) -> tuple[Arguments, Keywords] | None:
-    """Reorder the arguments of a deprecated call, add(self, alpha, other) or addmm(beta, self, alpha, mat1, mat2)."""
-    tensors = tuple(a for a in args if convert.is_tensor(a))
-    scaled = {i: a for i, a in enumerate(args) if not convert.is_tensor(a)}
-    if not scaled or any(convert.to_scalar(a) is MISMATCH for a in scaled.values()):
+def stated(schema: Schema, column: str) -> Any:
+    """What the row of a schema, or of the op that it is the in-place form of, says in a column."""
+    own = fact(schema.name, column)
+    return fact(schema.name.removesuffix("_"), column) if own is None else own
+
+
+def in_present_order(
+    order: str, schema: Schema, args: Arguments, kwargs: Keywords, is_method: bool
+) -> tuple[Arguments, Keywords] | None:
+    """Reorder the arguments of a call to a deprecated overload, such as "self, alpha, other"; None if it does not fit."""
+    params = {p.name: p for p in schema.params}
+    texts, names = [], []
+    for older, _, present in [item.partition("=") for item in order.split(", ")]:
+        p = params[present or older]
+        names.append(p.name)
+        texts.append(f"{p.type} {older}" + ("" if p.required or p.kwarg_only else f"={p.default}"))
+    overload = Schema(f"{schema.name}({', '.join(texts)}) -> Tensor", allow_numbers_as_tensors=schema.allow_numbers_as_tensors)
+    kwargs = dict(kwargs)
+    out = {"out": kwargs.pop("out")} if "out" in kwargs else {}
+    bound = overload.try_bind(args, kwargs, is_method)
+    if bound is None:
         return None
-    if name in ("add", "sub") and len(tensors) == 2 and list(scaled) == [1]:
-        return tensors, {**kwargs, "alpha": args[1]}
-    if name in ("addcmul", "addcdiv") and len(tensors) == 3 and list(scaled) == [1]:
-        return tensors, {**kwargs, "value": args[1]}
-    if name in ("add", "sub", "addcmul", "addcdiv") or len(tensors) != 3:
-        return None
-    if list(scaled) == [0, 2]:
-        return tensors, {**kwargs, "beta": args[0], "alpha": args[2]}
-    if list(scaled) == [0]:
-        return tensors, {**kwargs, "beta": args[0]}
-    if list(scaled) == [1]:                # a method: beta, then the matrices
-        return tensors, {**kwargs, "beta": args[1]}
-    return (tensors, {**kwargs, "beta": args[1], "alpha": args[2]}) if list(scaled) == [1, 2] else None
+    given = dict(zip(names, bound, strict=True))
+    return tuple([given.pop(p.name) for p in schema.params if p.name in given and not p.kwarg_only]), {**given, **out}
 
 
 def explain_mismatch(name: str, schema: Schema, args: Arguments, kwargs: Keywords, is_method: bool = False) -> str:
@@ -132,7 +123,7 @@ class _Signature:
 
 def _visible_params(schema: Schema, is_method: bool) -> list[tuple[str, Param]]:
     visible: list[tuple[str, Param]] = []
-    names = PUBLIC_NAMES.get(schema.name, {}) if is_method else {}
+    names = (stated(schema, "called") or {}) if is_method else {}
     for param in schema.params:
         is_self = param.name == "self" and param.type == "Tensor" and not param.is_list
         if not (is_self and is_method):
@@ -141,11 +132,11 @@ def _visible_params(schema: Schema, is_method: bool) -> list[tuple[str, Param]]:
 
 
 def _signatures(overloads: Sequence[Schema], is_method: bool) -> list[_Signature]:
-    """What PyTorch would print: one signature for an overload and its out-variant together, none for hidden ones."""
+    """What PyTorch would print: one signature for an overload and its out-variant together."""
     shapes: dict[tuple[tuple[str, str], ...], int] = {}
     signatures: list[_Signature] = []
     for schema in overloads:
-        if schema.hidden or (is_method and (schema.is_out or not schema.takes_self)):
+        if is_method and (schema.is_out or not schema.takes_self):
             continue
         params = _visible_params(schema, is_method)
         outs = [p for _, p in params if p.writes and p.kwarg_only]
@@ -159,7 +150,7 @@ def _signatures(overloads: Sequence[Schema], is_method: bool) -> list[_Signature
             signatures.append(signature)
         elif outs:
             signatures[shapes[shape]] = signature
-    if overloads[0].name in WITH_NUMBER_OVERLOADS:
+    if stated(overloads[0], "number_form") == "printed":
         signatures += [_with_number(s) for s in signatures if not any(p.type == "Scalar" for n, p in s.params if n == "other")]
     return signatures
 
@@ -181,7 +172,7 @@ def _explain_failure(
     signatures = _signatures(overloads, is_method)
     if is_method:
         args = args[1:]
-    if len(signatures) == 1 and name not in WITH_DEPRECATED_OVERLOADS:
+    if len(signatures) == 1 and stated(overloads[0], "deprecated") is None:
         if is_method and not signatures[0].params:
             # PyTorch binds these without its argument parser, so CPython words the error.
             what = "keyword arguments" if kwargs else f"arguments ({len(args)} given)"

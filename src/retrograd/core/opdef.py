@@ -38,7 +38,9 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          valid, with "apart_checked" by the kernel); "takes_leaves" (the write is not differentiable: leaves that require
          grad are allowed); "casts" (the result may have a dtype without gradients), "pairs" (a view of complex numbers as
          pairs, or of pairs as complex numbers); "chalf" (takes complex32, computed in complex64), "as_is" (its kernel
-         takes complex32 arrays); "out_apart" (the out= form refuses to write to memory that it reads),
+         takes complex32 arrays); "any_device" (its operands may be on different devices), "lifts" (makes a constant a tensor of
+         the program that is traced), "arithmetic" (vmap's error about its in-place form speaks of in-place arithmetic);
+         "out_apart" (the out= form refuses to write to memory that it reads),
          "out_copied" and "out_untracked" (it accepts operands that require grad, see core/out.py), "out_first" (the dtype
          of out= is checked before everything else, with "out_after_dim" after `dim`), "out_dtype" (it computes in the
          dtype of out=), "out_last_first" (the dtypes of out= tensors are checked from the last to the first), "out_joint" (the
@@ -47,12 +49,16 @@ pattern  which elements of the operands an element of the result depends on (see
 series   the recurrence of the Taylor coefficients, by its kind and numbers (see transforms/series.py).
 
 Columns that few readers need are kept together, in the dict `facts`; `fact` finds one for a name:
+called   the names of parameters in error texts of methods, where they are not the schema's.
+deprecated  the argument orders of the overloads that PyTorch deprecates: "self, alpha, other", with
+         "older=present" for a parameter that was renamed (see arguments.py).
 doc      a sentence and an example, which the docstring of the public function shows (see documentation.py).
 flops    how the floating-point operations are estimated, by its kind, where PyTorch's profiler does (see autograd/recorder.py).
 foreach  `_foreach_<name>` applies the op to each tensor of a list (see ops/lists/foreach_unary.py).
 inverse  how a write to a view changes its base, by its kind (see transforms/functionalize.py).
 masked   how the op treats masked tensors, by its kind (see masked/maskedtensor/core.py).
 nested   "parts": the op runs on each part of a nested tensor, as elementwise ops do (see nested/kernels.py).
+number_form  "printed": error texts show the overload that takes a number for `other`.
 onnx     the ONNX node that computes the op, after "Not " if it computes its negation (see onnx/conversions/elementwise.py).
 steps    for a factory: the in-place op that fills the new tensor, and its arguments (see autograd/recorder.py).
 """
@@ -82,7 +88,8 @@ from retrograd.core.schema import Schema
 if TYPE_CHECKING:
     from retrograd.core.function_schema import FunctionSchema
 
-FACTS = frozenset(("doc", "flops", "foreach", "inverse", "masked", "nested", "onnx", "steps"))
+FACTS = frozenset(("called", "deprecated", "doc", "flops", "foreach", "inverse", "masked", "nested", "number_form", "onnx",
+                   "steps"))
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
 
 

@@ -125,9 +125,9 @@ class Schema:
     """One overload of an operator: its name, parameters and returns, and how calls bind to it."""
 
     __slots__ = (
-        "_converters", "_defaults", "_function_keywords", "_method_keywords", "_out_indexes", "_positional",
-        "_required", "_self_index", "_varargs_function", "_varargs_method", "allow_numbers_as_tensors", "hidden",
-        "is_inplace", "is_out", "is_view", "mutable", "name", "overload", "params", "returns", "tensor_params", "text",
+        "_converters", "_defaults", "_function_keywords", "_method_keywords", "_out_indexes", "_positional", "_required",
+        "_self_index", "_varargs_function", "_varargs_method", "allow_numbers_as_tensors", "is_inplace", "is_out", "is_view",
+        "mutable", "name", "overload", "params", "returns", "tensor_params", "text",
     )  # fmt: skip
 
     name: str
@@ -141,7 +141,7 @@ class Schema:
     is_out: bool
     mutable: bool
 
-    def __init__(self, text: str, *, allow_numbers_as_tensors: bool = False, hidden: bool = False) -> None:
+    def __init__(self, text: str, *, allow_numbers_as_tensors: bool = False) -> None:
         head, parenthesis, _ = text.partition("(")
         name, _, overload = head.lstrip().partition(".")
         if not parenthesis or not name.replace(":", "_").isidentifier():
@@ -150,8 +150,6 @@ class Schema:
         self.name = name.rpartition(":")[2]
         self.overload = overload
         self.allow_numbers_as_tensors = allow_numbers_as_tensors
-        # Deprecated overloads still bind but are left out of the list that error messages show.
-        self.hidden = hidden
 
     def __repr__(self) -> str:
         return f"Schema({self.text!r})"

@@ -21,7 +21,7 @@ KINDS = {False: Parameter.POSITIONAL_OR_KEYWORD, True: Parameter.KEYWORD_ONLY}
 def signature_of(schemas: Sequence[Any], is_method: bool) -> Signature | None:
     """The parameters of the longest overload, then those of other overloads as keyword-only; optional unless all require
     it."""
-    forms = [s for s in schemas if not s.is_out and not s.hidden and not any([p.type == "Dimname" for p in s.params])
+    forms = [s for s in schemas if not s.is_out and not any([p.type == "Dimname" for p in s.params])
              and (s.takes_self or not is_method)]
     if not forms:
         return None

@@ -100,10 +100,6 @@ def any_batched(op: Any, args: Any, owner: Any) -> bool:
     return False
 
 
-# in-place ops that PyTorch refuses with this text; the others use their own name
-ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
-
-
 class Vmap(Transform):
     """The vmap transform: runs a function once for all examples."""
 
@@ -283,7 +279,7 @@ class Vmap(Transform):
         return target
 
     def shared_target(self, op: OpDef) -> str:
-        arithmetic = not self.legacy and op.name in ARITHMETIC
+        arithmetic = not self.legacy and "arithmetic" in op.traits
         name = "inplace arithmetic" if arithmetic else f"aten::{op.name}"
         where = "in a vmap" if arithmetic else f"at level {self.level}"
         return (f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "

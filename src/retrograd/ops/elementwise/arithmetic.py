@@ -66,8 +66,8 @@ add = defop(
     kernel=lambda xp, self, other, alpha: combined(xp, xp.add, self, other, alpha), fast="add",
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
-    lower="self + alpha * other",
-    traits=("chalf",), masked="binary", flops="elements",
+    lower="self + alpha * other", deprecated=("self, alpha, other",),
+    traits=("chalf", "arithmetic"), masked="binary", flops="elements",
     doc="""The sum of two tensors, the second one times `alpha`.
     >>> torch.add(torch.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([21., 22.])
@@ -78,8 +78,8 @@ sub = defop(
     kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, self, other, alpha), fast="subtract", check=check_sub,
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
-    lower="self - alpha * other",
-    traits=("chalf",), masked="binary",
+    lower="self - alpha * other", deprecated=("self, alpha, other",),
+    traits=("chalf", "arithmetic"), masked="binary",
     doc="""The difference of two tensors, the second one times `alpha`.
     >>> torch.sub(torch.tensor([1.0, 2.0]), 1)
     tensor([0., 1.])
@@ -154,7 +154,7 @@ mul = defop(
     vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     lower="self * other",
-    traits=("chalf",), onnx="Mul", masked="binary", flops="elements",
+    traits=("chalf", "arithmetic"), onnx="Mul", masked="binary", flops="elements",
     doc="""The product of two tensors, element by element.
     >>> torch.mul(torch.tensor([1.0, 2.0]), 3)
     tensor([3., 6.])
@@ -165,7 +165,7 @@ div = defop(
     kernel="true_divide",
     vjp=dict(self=div_self, other=div_other),
     jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
-    lower="self / other", series="quotient", onnx="Div", masked="binary",
+    lower="self / other", series="quotient", onnx="Div", masked="binary", traits=("arithmetic",),
     doc="""The quotient of two tensors; `rounding_mode` may be "trunc" or "floor".
     >>> torch.div(torch.tensor([7.0, -7.0]), 2, rounding_mode="floor")
     tensor([ 3., -4.])
@@ -236,7 +236,7 @@ div_mode = defop(
              other=lambda grad, self, other, rounding_mode:
                  div_other(grad, self, other) if rounding_mode is None else zeros(grad)),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
-    node="DivBackward2",
+    node="DivBackward2", traits=("arithmetic",),
     lower={"rounding_mode='trunc'": "trunc(self / other)", "rounding_mode='floor'": FLOORED},
     out_form="out_mode",
 )
@@ -245,7 +245,7 @@ floor_divide = defop(
     kernel=floored,
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
-    pattern="constant", traits=("out_untracked",), masked="binary",
+    pattern="constant", traits=("out_untracked",), masked="binary", number_form="printed",
     doc="""The quotient, rounded down.
     >>> torch.floor_divide(torch.tensor([7.0, -7.0]), 2)
     tensor([ 3., -4.])
@@ -574,7 +574,7 @@ defop(
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(times(tensor2, value)),
              tensor2=lambda grad, tensor1, value: grad * conj(times(tensor1, value))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
-    lower="self + value * tensor1 * tensor2",
+    lower="self + value * tensor1 * tensor2", deprecated=("self, value, tensor1, tensor2",),
 )
 defop(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -583,14 +583,15 @@ defop(
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
              tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
-    lower="self + value * tensor1 / tensor2",
+    lower="self + value * tensor1 / tensor2", deprecated=("self, value, tensor1, tensor2",),
 )
 
-alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", numbers=True)
-alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", numbers=True)
-alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", numbers=True)
+arithmetic_alias: Any = dict(numbers=True, number_form="printed")
+alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", **arithmetic_alias)
+alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", **arithmetic_alias)
+alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", **arithmetic_alias)
 alias_rows("divide", "div", "Tensor(Tensor self, Tensor other)",
-           "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", numbers=True)
+           "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", **arithmetic_alias)
 alias_rows("negative", "neg", "(Tensor self)", inplace="function")
 alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
            "(Tensor self, Scalar? min=None, Scalar? max=None)", inplace="function")

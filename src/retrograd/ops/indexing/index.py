@@ -247,7 +247,7 @@ index = defop(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     kernel=index_kernel,
     vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method", pattern="moves",
-    traits=("chalf",), masked="passthrough",
+    traits=("chalf", "any_device"), masked="passthrough",
 )
 def only_positions(self: Any, indices: Any) -> None:
     for index in indices:
@@ -435,11 +435,12 @@ index_put = defop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     out="aten",
     kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS, pattern=("scatter", 2, "index", (1,)),
-    traits=("chalf",),
+    traits=("chalf", "any_device"),
 )
 index_put_ = defop(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart", "apart_checked", "chalf"),
+    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS,
+    traits=("apart", "apart_checked", "chalf", "any_device"),
 )
 index_put_impl = defop(
     "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
@@ -451,7 +452,7 @@ index_put_impl_ = defop(
     "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
     "Tensor(a!)",
     kernel=index_put_inplace, functional=index_put_impl, node="IndexPutImplBackward0", variants="function", out=False,
-    **PUT_COLUMNS, traits=("guarded", "chalf"),
+    **PUT_COLUMNS, traits=("guarded", "chalf", "any_device"),
 )
 unsafe_index_put = defop(
     "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",

@@ -509,9 +509,14 @@ def addmm_tangent(self_t: Any, mat1_p: Any, mat1_t: Any, mat2_p: Any, mat2_t: An
     return plainly(self_t, beta) + plainly(mat1_t.mm(mat2_p) + mat1_p.mm(mat2_t), alpha)
 
 
+def deprecated_orders(factors: str) -> tuple[str, ...]:
+    return f"beta, self, alpha, {factors}", f"beta, self, {factors}"
+
+
 addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
+    deprecated=deprecated_orders("mat1, mat2"),
     batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
     pattern=("product", 1, 2), series=("affine", "mm"), flops=("product", 1),
     doc="""A matrix product, times `alpha`, plus `beta` times the first argument.
@@ -571,6 +576,7 @@ def batched_addbmm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 baddbmm = defop(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=baddbmm_kernel,
+    deprecated=deprecated_orders("batch1, batch2"),
     vjp=dict(self=lambda grad, beta: times(grad, beta),
              batch1=lambda grad, batch2, alpha: times(grad.bmm(conj(batch2.transpose(1, 2))), alpha),
              batch2=lambda grad, batch1, alpha: times(conj(batch1.transpose(1, 2)).bmm(grad), alpha)),
@@ -586,6 +592,7 @@ baddbmm = defop(
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addbmm_kernel,
+    deprecated=deprecated_orders("batch1, batch2"),
     vjp=dict(self=lambda grad, beta: times(grad, beta),
              batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha:
              times(spread(grad, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2).bmm(
@@ -606,6 +613,7 @@ def spread(grad: Any, batches: int, rows: int, columns: int) -> Any:
 addmv = defop(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmv_kernel,
+    deprecated=deprecated_orders("mat, vec"),
     vjp=dict(self=lambda grad, beta: times(grad, beta),
              mat=lambda grad, vec, alpha: times(grad.ger(conj(vec)), alpha),
              vec=lambda grad, mat, alpha: times(conj(mat.t()).mv(grad), alpha)),
@@ -618,6 +626,7 @@ addr = defop(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     out="cast",
     kernel=addr_kernel,
+    deprecated=deprecated_orders("vec1, vec2"),
     vjp=dict(self=lambda grad, beta: times(grad, beta),
              vec1=lambda grad, vec2, alpha: times(grad.mv(conj(vec2)), alpha),
              vec2=lambda grad, vec1, alpha: times(grad.t().mv(conj(vec1)), alpha)),

@@ -302,7 +302,8 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
-    lower="@copy_", traits=("guarded", "casts", "chalf"), masked="copy", nested="parts",
+    lower="@copy_", traits=("guarded", "casts", "chalf", "arithmetic", "any_device"), masked="copy", nested="parts",
+    called={"src": "other"}, deprecated=("self, other=src, async=non_blocking",),
 )
 
 

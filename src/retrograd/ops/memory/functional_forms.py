@@ -33,17 +33,17 @@ def expanding(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return families.pointwise(op, [first, *args[1:]], [0, *dims[1:]], size)
 
 
-def add_functional(op: OpDef, batch: Any, pattern: str | None = None) -> None:
+def add_functional(op: OpDef, batch: Any, pattern: str | None = None, traits: tuple[str, ...] = ()) -> None:
     head, _, rest = op.schema.text.partition("(")
     name, _, overload = head.partition(".")
     name = NAMES.get(name, name.removesuffix("_"))
     text = f"{name}{'.' + overload if overload else ''}({rest}".replace("Tensor(a!)", "Tensor")
     node = "CopyBackward0" if name == "copy" else op.node_name
     defop(text, kernel=on_a_copy(op.kernel, name == "copy"), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="",
-          out=False, real_only=name == "uniform", pattern=pattern)
+          out=False, real_only=name == "uniform", pattern=pattern, traits=traits)
 
 
-add_functional(copy.copy_, expanding, "moves")
+add_functional(copy.copy_, expanding, "moves", ("any_device",))
 add_functional(resize.zero_, expanding, "constant")
 for in_place in (*random.FILLS, random.bernoulli_tensor_):
     add_functional(in_place, in_place.batch)

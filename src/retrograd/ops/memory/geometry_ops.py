@@ -51,11 +51,12 @@ def is_dense(t: Any) -> bool:
 
 
 # ---- data from outside
-defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False, onnx="Identity")
+defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False, onnx="Identity",
+      traits=("lifts",))
 lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False,
-                   onnx="Identity")
+                   onnx="Identity", traits=("lifts",))
 defop("lift_fresh_copy(Tensor self) -> Tensor", kernel=lambda self: self.clone(), composite=True, variants="", out=False,
-      onnx="Identity")
+      onnx="Identity", traits=("lifts",))
 
 
 def lifted(t: Any) -> Any:

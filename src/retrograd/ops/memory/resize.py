@@ -315,14 +315,14 @@ def set_storage(self: Any, source: Any) -> Any:
 
 
 defop("set_(Tensor(a!) self) -> Tensor(a!)", kernel=set_empty, composite=True, variants="method", out=False,
-      traits=("inplace_view",))
+      traits=("inplace_view", "any_device"))
 defop("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", kernel=set_tensor, composite=True,
-      variants="method", out=False, traits=("inplace_view",))
+      variants="method", out=False, traits=("inplace_view", "any_device"))
 defop("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, "
       "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False,
-      traits=("inplace_view",))
+      traits=("inplace_view", "any_device"))
 defop("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", kernel=set_storage, composite=True,
-      variants="method", out=False, traits=("inplace_view",))
+      variants="method", out=False, traits=("inplace_view", "any_device"))
 defop("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
       "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False,
-      traits=("inplace_view",))
+      traits=("inplace_view", "any_device"))

@@ -591,7 +591,7 @@ slice_scatter = defop(
         zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
-    batch=batch_scatter("dim"), real_only=True, pattern="moves", traits=("out_untracked", "chalf"),
+    batch=batch_scatter("dim"), real_only=True, pattern="moves", traits=("out_untracked", "chalf", "any_device"),
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
