@@ -3,6 +3,7 @@ from __future__ import annotations
 
 # Private names of the package itself.
 ROOT: dict[str, str] = {
+    "StorageBase": ":UntypedStorage",
     "_disable_functionalization": "_functorch.functional_tensors:disable_functionalization",
     "_enable_functionalization": "_functorch.functional_tensors:enable_functionalization",
     "_from_functional_tensor": "_functorch.functional_tensors:from_functional_tensor",
@@ -105,6 +106,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "ScriptModule": "jit:ScriptModule",
         "ScriptObject": "jit:ScriptObject",
         "Size": ":Size",
+        "StorageBase": ":UntypedStorage",
         "Tag": ":Tag",
         "_InferenceMode": ":inference_mode",
         "_LinAlgError": "linalg:LinAlgError",

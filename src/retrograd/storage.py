@@ -142,6 +142,9 @@ class TypedStorage:
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def element_size(self) -> int:
         return self.dtype.itemsize
 

@@ -140,3 +140,8 @@ def test_out_memory_of_indexing_is_checked_before_and_after_resizing():
         torch.index_select(torch.ones(3, 6), 1, torch.tensor([0, 1]), out=shared)
     with pytest.raises(RuntimeError, match="some elements of the input tensor"), pytest.warns(UserWarning, match="resized"):
         torch.gather(index.clone(), 0, index[1:], out=index[:1])
+
+
+def test_overloads_name_their_packet_and_tags_by_pytorchs_private_names_too():
+    op = torch.ops.aten.add.Tensor
+    assert op._overloadpacket is torch.ops.aten.add and op._tags == op.tags

@@ -1,6 +1,8 @@
 """What is asked of arrays all the time: the compiled answers are those of the Python definitions."""
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,9 @@ def test_storages_are_seen_as_tensors_over_the_same_memory() -> None:
     seen = torch.asarray(x.untyped_storage()[4:8], dtype=torch.uint8).view(torch.float32)
     seen.zero_()
     assert x.tolist() == [1, 0]
+
+
+def test_the_size_of_a_storage_counts_its_bytes():
+    small, large = torch.zeros(1), torch.zeros(1001)
+    assert sys.getsizeof(large.untyped_storage()) - sys.getsizeof(small.untyped_storage()) == 4000
+    assert sys.getsizeof(large._typed_storage()) - sys.getsizeof(small._typed_storage()) == 4000

@@ -82,6 +82,8 @@ put_into(OpDef, {
     "_defined_in_python": Derived(lambda op: "::" in op.name),
     "_name": property(lambda op: op.name()),
     "_nondeterministic_seeded": Derived(lambda op: Tag.nondeterministic_seeded in op.tags),
+    "_overloadpacket": property(lambda op: op.packet),
+    "_tags": Derived(tags_of),
     "__qualname__": property(lambda op: op.name()),
     "decompose": decompose,
     "has_kernel_for_any_dispatch_key": has_any_kernel,

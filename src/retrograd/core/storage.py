@@ -307,6 +307,9 @@ class UntypedStorage:
     def size(self) -> int:
         return self.owner.nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.owner.nbytes
+
     def __len__(self) -> int:
         return self.owner.nbytes
 

@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from retrograd.utils.data import _utils, graph_settings
+from retrograd.utils.data import graph_settings
 from retrograd.utils.data._utils.collate import default_collate, default_convert
 from retrograd.utils.data._utils.errors import ExceptionWrapper  # noqa: F401
+from retrograd.utils.data._utils.fetch import _DatasetKind
 from retrograd.utils.data._utils.iterators import (
     _BaseDataLoaderIter,
     _MultiProcessingDataLoaderIter,
@@ -29,18 +30,6 @@ from retrograd.utils.data.sampler import BatchSampler, RandomSampler, Sampler, S
 __all__ = ["DataLoader", "_DatasetKind", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class _DatasetKind:
-    """How samples are found."""
-
-    Map = 0
-    Iterable = 1
-
-    @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-        make = _utils.fetch._MapDatasetFetcher if kind == _DatasetKind.Map else _utils.fetch._IterableDatasetFetcher
-        return make(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _InfiniteConstantSampler(Sampler[None]):

@@ -50,3 +50,15 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         if self.auto_collation:
             return self.collate_fn(samples_at(self.dataset, possibly_batched_index))
         return self.collate_fn(self.dataset[possibly_batched_index])
+
+
+class _DatasetKind:
+    """How samples are found."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+        make = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return make(dataset, auto_collation, collate_fn, drop_last)

@@ -15,7 +15,7 @@ import retrograd as torch
 from retrograd.utils.data import graph_settings
 from retrograd.utils.data._utils import pin_memory
 from retrograd.utils.data._utils.errors import ExceptionWrapper
-from retrograd.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from retrograd.utils.data._utils.fetch import _DatasetKind
 from retrograd.utils.data._utils.worker import (
     MP_STATUS_CHECK_INTERVAL,
     _IterableDatasetStopIteration,
@@ -39,7 +39,7 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: Any) -> None:
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
-        self._is_iterable = loader._is_iterable
+        self._is_iterable = loader._dataset_kind == _DatasetKind.Iterable
         self._auto_collation = loader._auto_collation
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
@@ -117,8 +117,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
-        make = _IterableDatasetFetcher if self._is_iterable else _MapDatasetFetcher
-        self._dataset_fetcher = make(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
 
     def _next_data(self) -> Any:
         data = self._dataset_fetcher.fetch(self._next_index())
@@ -149,7 +149,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker_id in range(self._num_workers):
             tasks = context.Queue()
             worker = context.Process(target=_worker_loop, daemon=True, args=(
-                self._is_iterable, self._dataset, tasks, self._results, self._done_event, self._auto_collation,
+                self._dataset_kind, self._dataset, tasks, self._results, self._done_event, self._auto_collation,
                 self._collate_fn, self._drop_last, self._base_seed, self._worker_init_fn, worker_id, self._num_workers,
                 self._shared_seed))
             worker.start()

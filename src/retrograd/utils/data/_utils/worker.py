@@ -13,7 +13,7 @@ import numpy as np
 import retrograd as torch
 from retrograd.utils.data import graph_settings
 from retrograd.utils.data._utils.errors import ExceptionWrapper
-from retrograd.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from retrograd.utils.data._utils.fetch import _DatasetKind
 
 MP_STATUS_CHECK_INTERVAL = 5.0      # seconds after which a process that waits looks whether the other side still lives
 IDLE_CHECK_INTERVAL = 0.5           # the same for a worker without a task, which keeps a loader waiting that shuts down
@@ -102,7 +102,7 @@ def _sharding_worker_init_fn(worker_init_fn: Any, world_size: int, rank_id: int,
         worker_init_fn(worker_id)
 
 
-def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: Any, done_event: Any, auto_collation: bool,
+def _worker_loop(dataset_kind: int, dataset: Any, index_queue: Any, data_queue: Any, done_event: Any, auto_collation: bool,
                  collate_fn: Callable[[Any], Any], drop_last: bool, base_seed: int, init_fn: Callable[[int], Any] | None,
                  worker_id: int, num_workers: int, shared_seed: int | None = None) -> None:
     try:
@@ -116,11 +116,10 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
         Current.info = WorkerInfo(worker_id, num_workers, seed, dataset)
         fetcher: Any = None
         failed: ExceptionWrapper | None = None
-        make = _IterableDatasetFetcher if is_iterable else _MapDatasetFetcher
         try:
             if init_fn is not None:
                 init_fn(worker_id)
-            fetcher = make(dataset, auto_collation, collate_fn, drop_last)
+            fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, auto_collation, collate_fn, drop_last)
         except Exception:
             failed = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
         watchdog = ManagerWatchdog()
@@ -136,7 +135,7 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
                 data_queue.put((task, None))
                 exhausted = False
                 dataset = seeded(dataset, task.seed)
-                fetcher = make(dataset, auto_collation, collate_fn, drop_last)
+                fetcher = _DatasetKind.create_fetcher(dataset_kind, dataset, auto_collation, collate_fn, drop_last)
                 continue
             if task is None or done_event.is_set():
                 break
@@ -150,7 +149,7 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
                 try:
                     data = fetcher.fetch(index)
                 except Exception as error:
-                    if isinstance(error, StopIteration) and is_iterable:
+                    if isinstance(error, StopIteration) and dataset_kind == _DatasetKind.Iterable:
                         data = _IterableDatasetStopIteration(worker_id)
                         exhausted = True
                     else:
