@@ -699,3 +699,16 @@ def test_graph_is_freed_by_a_pass_that_raises() -> None:
             loss.backward()
         with pytest.raises(RuntimeError, match="backward through the graph a second time"):
             loss.backward()
+
+
+def test_saved_tensors_may_be_modified_under_a_mode_that_clones_them() -> None:
+    def program() -> Any:
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            a = torch.ones(2, 3, requires_grad=True)
+            b = a.clone()
+            c = b[:]                              # up to the largest integer, which is no size
+            out = (c ** 2).sum()
+            b *= 2
+            out.backward()
+        yield a.grad
+    assert both(program) == 1

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ TURN_OFF = ("You can turn off compiled autograd by either:\n"
             "autograd call.\n4. Setting torch._dynamo.config.compiled_autograd=False at the start of the program.")
 NESTED = "Trying to run compiled autograd within another compiled autograd call, this is not supported yet. \n" + TURN_OFF
 
+MOST_ELEMENTS = sys.maxsize >> 3                  # of arrays; the end of a slice may be larger
 TRACED = "TRACED GRAPH\n ===== Compiled autograd graph =====\n %s"
 
 
@@ -377,7 +379,7 @@ def show_sizes(entry: Entry, collector: Collector) -> None:
             and getattr(node.args[0], "name", "") == "sizes"]
     numbers = [i for item in used for i in (range(*item.indices(len(collector.sizes))) if isinstance(item, slice) else (item,))]
     for i in sorted(set(numbers)):
-        if entry.sizes[i] is None and collector.sizes[i] > 0:
+        if entry.sizes[i] is None and 0 < collector.sizes[i] < MOST_ELEMENTS:
             late.empty((0, collector.sizes[i]))
 
 
