@@ -712,3 +712,17 @@ def test_saved_tensors_may_be_modified_under_a_mode_that_clones_them() -> None:
             out.backward()
         yield a.grad
     assert both(program) == 1
+
+
+def test_leaves_are_inputs_after_saved_tensors_and_edges_to_one_place_share_sizes() -> None:
+    leaf = torch.zeros(1, requires_grad=True)
+    with compiled_autograd.enable(as_it_is), torch.autograd.set_detect_anomaly(True):
+        with pytest.raises(RuntimeError, match=r"parameters: inputs\[2\]"):       # 0: the first gradient, 1: the square root
+            leaf.sqrt().sum().backward(torch.tensor(float("nan")))
+
+    x = torch.ones(2, requires_grad=True)
+    with compiled_autograd.enable(as_it_is):
+        (x * x).sum().backward()
+        module = compiled_autograd.cache_info()[-1].module
+    used = [node for node in module.graph.nodes if getattr((node.args or (None,))[0], "name", "") == "sizes"]
+    assert len({str(node.args[1]) for node in used}) == 3

@@ -168,7 +168,9 @@ class Collector:
                 if waiting[n] == 0:
                     order -= 1
                     heappush(ready, (LAST - n._seq_, order, n))
+        self.root_expected = [self.with_leaf(expected) for expected in self.root_expected]
         for call in self.calls:                   # every node has its number now
+            call.expected = [self.with_leaf(expected) for expected in call.expected]
             call.edges = [None if n is None or n not in self.numbers else (self.numbers[n], nr) for n, nr in call.edges]
             call.key = key_of(self, call)
 
@@ -222,6 +224,7 @@ class Collector:
         if not call.runs:
             return call
         nrs = node._nrs_
+        known: dict[Any, Any] = {}                # edges to the same place share sizes
         for i, n in enumerate(node._next_):
             if n is None or task.needed is not None and n not in task.useful:
                 call.edges.append((None, 0))
@@ -229,7 +232,9 @@ class Collector:
             else:
                 nr = 0 if nrs is None else nrs[i]
                 call.edges.append((n, nr))
-                call.expected.append(self.expectation(n, nr))
+                if (n, nr) not in known:
+                    known[n, nr] = self.expectation(n, nr)
+                call.expected.append(known[n, nr])
         if type(node) is AccumulateGrad:
             call.kind = "accumulate"
             call.me = self.tensor(leaf_of(node))
@@ -308,9 +313,14 @@ class Collector:
             call.post_hooks = [self.opaque(hook) for hook in (hooks.post or {}).values()]
 
     def expectation(self, node: Any, nr: int) -> Any:
+        """Shape and dtype of a gradient, and the node of the leaf that it reaches, if it does."""
         shape, dtype = shape_dtype(node, nr)
-        leaf = self.tensor(leaf_of(node)) if type(node) is AccumulateGrad else None
-        return (None if shape is None else self.sized(tuple(shape)), None if dtype is None else BY_NUMPY[dtype], leaf)
+        return (None if shape is None else self.sized(tuple(shape)), None if dtype is None else BY_NUMPY[dtype],
+                node if type(node) is AccumulateGrad else None)
+
+    def with_leaf(self, expected: Any) -> Any:
+        """An expectation with the leaf in the place of its node; leaves come after the saved tensors, as in PyTorch."""
+        return expected and (*expected[:2], None if expected[2] is None else self.tensor(leaf_of(expected[2])))
 
 
 def variant_number(variant: Any) -> int | None:
