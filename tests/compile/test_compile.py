@@ -150,7 +150,7 @@ def test_backend_that_fails_fails_every_time() -> None:
             f(torch.ones(1))
         assert type(caught.value.inner_exception) is ValueError and caught.value.backend_name == "fails"
     assert f(torch.ones(1)).tolist() == [2.0] and len(calls) == 3
-    with pytest.raises(torch.compiler.BackendCompilerFailed, match="something callable"):
+    with pytest.raises(torch.compiler.BackendCompilerFailed, match="did not return callable"):
         torch.compile(lambda t: t + 1, backend=lambda module, inputs: 3)(torch.ones(1))
 
 
@@ -198,7 +198,8 @@ def test_settings_of_groups_can_be_patched_and_saved() -> None:
 
 
 def test_backend_by_name() -> None:
-    assert torch.compiler.list_backends() == ["aot_eager", "eager", "inductor"]
+    assert torch.compiler.list_backends() == ["cudagraphs", "inductor"]
+    assert {"eager", "aot_eager"} <= set(torch.compiler.list_backends(exclude_tags=()))
     with pytest.raises(torch.compiler.InvalidBackend, match="Invalid backend: 'nonsense'"):
         torch.compile(lambda t: t, backend="nonsense")
 
@@ -511,3 +512,20 @@ def test_a_training_loop_does_not_grow_the_map_of_nodes() -> None:
     spans.add(6, 8, other)          # type: ignore[arg-type]
     assert len(spans.items) == 2
     assert [spans.find(n) for n in (1, 5, 6, 7, 9)] == [variant, variant, variant, other, None]
+
+
+def test_passes_of_transforms_are_part_of_the_graph() -> None:
+    graphs = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+    x = torch.tensor([0.5, 2.0])
+    for make, function in ((torch.func.grad, lambda x: (x ** 3).sum()), (torch.func.jacrev, torch.sin),
+                           (torch.func.hessian, lambda x: (x ** 3).sum())):
+        graphs.clear()
+        compiled = torch.compile(make(function), backend=backend, fullgraph=True)
+        torch.testing.assert_close(compiled(x), make(function)(x))
+        torch.testing.assert_close(compiled(x * 2), make(function)(x * 2))
+        assert len(graphs) == 1
+        torch.testing.assert_close(graphs[0](x)[-1], make(function)(x))

@@ -191,8 +191,8 @@ class Program:
         variant = next((v for v in variants if v.fits(segment.sizes)), None)
         if variant is None:
             if variants and state.stance.name == "fail_on_recompile":
-                raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'. {self.location()}\n"
-                                   f"    sizes: {segment.sizes}")
+                raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'. {self.location()}"
+                                   + self.failures(variants, segment))
             if variants and state.stance.name == "eager_on_recompile":
                 return
             if variants:
@@ -242,9 +242,12 @@ class Program:
         """Why none of the variants can be used, the latest first."""
         code = code_of(self.function)
         place = f" in {code.co_filename}:{code.co_firstlineno}" if hasattr(code, "co_filename") else ""
+        return f"function {self.name()[1:-1]}{place}{self.failures(variants, segment)}"
+
+    def failures(self, variants: list[Variant], segment: Segment) -> str:
         reasons = [f"\n    - variant {number}: {reason}" for number, variant in reversed(list(enumerate(variants)))
                    for reason in variant.misfits(segment)] or ["\n    - other ops, or inputs of other types"]
-        return f"function {self.name()[1:-1]}{place}\n    triggered by the following guard failure(s):" + "".join(reasons)
+        return "\n    triggered by the following guard failure(s):" + "".join(reasons)
 
     def location(self) -> str:
         """Where the function is defined, for messages."""
@@ -303,7 +306,7 @@ class Program:
             with callback_handler.install_callbacks(CallbackTrigger.DYNAMO, str(variant.number)):
                 variant.compiled = self.compiler(module, made.examples)
             if not callable(variant.compiled):
-                raise TypeError(f"a backend must return something callable, not {variant.compiled!r}")
+                raise AssertionError(f"compiler_fn did not return callable, but {variant.compiled!r}")
         except Exception as raised:
             variant.compiled = None
             if state.config.suppress_errors:
@@ -365,7 +368,7 @@ def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None,
             function = function._orig_mod
         return OptimizedModule(function, Program(function.__call__, backend, fullgraph, dynamic, options))
     original = getattr(function, "_torchdynamo_orig_callable", None)
-    if original is not None and not getattr(function, "_torchdynamo_disable", False):
+    if original is not None:
         function = original
     program = Program(function, backend, fullgraph, dynamic, options)
     call = program.call

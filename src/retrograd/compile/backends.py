@@ -58,7 +58,12 @@ def unboxed(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: f(list(args))
 
 
-BACKENDS: dict[str, Backend] = {"eager": eager, "aot_eager": aot_eager, "inductor": compile_graph}
+BACKENDS: dict[str, Backend] = {"inductor": compile_graph, "cudagraphs": eager}       # no device here has graphs
+TAGS: dict[str, Any] = {}
+for name in ("eager", "eager_noexcept", "pre_dispatch_eager"):
+    BACKENDS[name], TAGS[name] = eager, ("debug",)
+for name in ("aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner"):
+    BACKENDS[name], TAGS[name] = aot_eager, ("debug",)
 
 
 def register_backend(compiler_fn: Backend | None = None, name: str | None = None, tags: Any = ()) -> Any:
@@ -74,7 +79,7 @@ def register_backend(compiler_fn: Backend | None = None, name: str | None = None
     tensor([2., 2.])
     """
     def register(function: Backend) -> Backend:
-        BACKENDS[name or function.__name__] = function
+        BACKENDS[name or function.__name__], TAGS[name or function.__name__] = function, tuple(tags)
         return function
     return register if compiler_fn is None else register(compiler_fn)
 
@@ -99,9 +104,10 @@ def find_backend(backend: Any) -> Backend:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of the backends.
+    """The names of the backends, without those that have one of the tags.
 
     >>> list_backends()
-    ['aot_eager', 'eager', 'inductor']
+    ['cudagraphs', 'inductor']
     """
-    return sorted(BACKENDS)
+    excluded = set(exclude_tags or ())
+    return sorted([name for name in BACKENDS if not excluded.intersection(TAGS.get(name, ()))])

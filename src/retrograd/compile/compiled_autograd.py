@@ -211,7 +211,7 @@ state.when_reset.append(reset)
 def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
     """The engine's `run_backward`, through a captured graph."""
     recorder = recorders.current()
-    if recorder is not None and recorder.recording:
+    if recorder is not None and recorder.recording and not tls.transforms:      # the pass of a transform is part of the graph
         with recorder.suspended(BACKWARD):
             return run(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     if ours.compiler is None or tls.transforms:   # as in PyTorch, passes of function transforms are not captured
