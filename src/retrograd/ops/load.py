@@ -11,16 +11,16 @@ TABLES = """
     nn.activation nn.softmax nn.glu nn.prelu nn.attention elementwise.compare views.complex linalg.contract nn.conv
     memory.copy loss.ctc nn.dropout linalg.einsum nn.embedding_bag nn.fractional_pool reduction.extrema linalg.factors
     create.constants create.ranges signal.fft lists.foreach lists.foreach_unary lists.fused create.from_data
-    memory.functional_forms create.generators nn.grid reduction.histogram indexing.index views.inplace lists.join
-    memory.rearrange linalg.triangles nn.constant_pad nn.layer_norm linalg.triangular linalg.solve linalg.cholesky
-    linalg.lu linalg.determinants linalg.norms loss.kernels loss.composite loss.margin indexing.masked linalg.matmul
-    shared.meta linalg.distance elementwise.integers nn.pixel_shuffle nn.recurrent memory.apply memory.geometry_ops
-    nn.batch_norm nn.cells nn.rrelu reduction.statistics elementwise.operators nn.packing nn.padding nn.fake_quantize
-    elementwise.arithmetic linalg.ldl reduction.segments nn.pool elementwise.binary create.random
-    create.random_factories create.sampling reduction.sums memory.resize reduction.scan indexing.scatter indexing.slices
-    indexing.flat views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft
-    memory.tangents shared.as_ops shared.cuda_only shared.testing elementwise.unary nn.unfold nn.upsample views.copies
-    signal.windows linalg.grouped linalg.scaled
+    memory.functional_forms create.generators nn.grid reduction.histogram indexing.index indexing.subscript
+    views.inplace lists.join memory.rearrange linalg.triangles nn.constant_pad nn.layer_norm linalg.triangular
+    linalg.solve linalg.cholesky linalg.lu linalg.determinants linalg.norms loss.kernels loss.composite loss.margin
+    indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle nn.recurrent
+    memory.apply memory.geometry_ops nn.batch_norm nn.cells nn.rrelu reduction.statistics elementwise.operators
+    nn.packing nn.padding nn.fake_quantize elementwise.arithmetic linalg.ldl reduction.segments nn.pool
+    elementwise.binary create.random create.random_factories create.sampling reduction.sums memory.resize reduction.scan
+    indexing.scatter indexing.slices indexing.flat views.shape views.slicing reduction.sort sparse elementwise.special
+    linalg.spectral signal.stft memory.tangents shared.as_ops shared.cuda_only shared.testing elementwise.unary
+    nn.unfold nn.upsample views.copies signal.windows linalg.grouped linalg.scaled
 """.split()
 
 

@@ -18,13 +18,14 @@ from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, OpDef, defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
 from retrograd.ops import late
-from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
+from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out
 from retrograd.ops.shared import families
 from retrograd.ops.shared.along import keep, put_masked, take_rows
 from retrograd.ops.shared.along import nonzero as positions_of
 from retrograd.ops.shared.dtype_checks import check_types
 from retrograd.ops.shared.elementwise import C_NAMES, must_not_write
 from retrograd.ops.shared.geometry import expanded
+from retrograd.ops.shared.numbers import number_array
 
 
 # ---- where

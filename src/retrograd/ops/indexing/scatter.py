@@ -15,12 +15,13 @@ from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.ops import late
-from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, number_array
+from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at
 from retrograd.ops.memory.copy import copied, format_strides
 from retrograd.ops.shared import families
 from retrograd.ops.shared.along import put_elements, put_rows, take_elements
 from retrograd.ops.shared.elementwise import unsupported
 from retrograd.ops.shared.families import anywhere, conj, wrap_dim
+from retrograd.ops.shared.numbers import number_array
 
 HOW = {"sum": "+", "mean": "+", "prod": "*", "amax": ">", "amin": "<"}
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}

@@ -7,7 +7,7 @@ from retrograd.core import copying, lean
 from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
-from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, number_array
+from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at
 from retrograd.ops.indexing.scatter import (
     Along,
     along_vector,
@@ -25,6 +25,7 @@ from retrograd.ops.indexing.scatter import (
 from retrograd.ops.shared.along import put_rows, take_rows
 from retrograd.ops.shared.elementwise import times, unsupported
 from retrograd.ops.shared.families import wrap_dim
+from retrograd.ops.shared.numbers import number_array
 
 
 # ---- index_select
