@@ -98,3 +98,8 @@ def test_a_field_that_is_not_declared_is_found(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("class A:\n    def __init__(self):\n        self.x = self.y = 0\n"
                                    "class B(A):\n    def f(self):\n        self.y = self.w = self.v = 1\n")
     assert undeclared(tmp_path / "m.pxd", declared_fields(tmp_path / "m.pxd")) == ["B.v"]
+
+
+def test_every_declaration_belongs_to_a_module() -> None:
+    pxds = [path for path in (SRC / "retrograd").rglob("*.pxd") if path.name != "arrays.pxd"]      # NumPy's own types
+    assert [path.name for path in pxds if not (path.with_suffix(".py").exists() or path.with_suffix(".pyx").exists())] == []
