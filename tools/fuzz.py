@@ -202,13 +202,18 @@ ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|Expected isF
                        "MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
                        r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
                        r"select\(\): index 0 out of range for tensor of size|don't yet support saved tensor hooks|"
-                       "Expected FakeTensor, got|Cannot access storage of SparseTensorImpl|Autograd not support dtype")
+                       "Expected FakeTensor, got|Cannot access storage of SparseTensorImpl|Autograd not support dtype|"
+                       "SmallVector unable to grow|Multiple dispatch failed")
 WRITES_FIRST = re.compile(r"Inplace update to inference tensor|vmap: inplace arithmetic")
 
 
 def documented(ours: Any, theirs: Any) -> bool:
     """Whether docs/differences.md says so of these two errors (None: no error); what follows cannot be compared."""
     if theirs is not None and "derivative for" in theirs and "not implemented" in theirs:
+        return True
+    if theirs is not None and theirs.startswith("CheckpointError") and ours is None:          # inside of transforms
+        return True
+    if theirs is not None and ours is not None and "Boolean value" in theirs and "For complex Tensors" in ours:
         return True
     return theirs is not None and bool(ACCIDENTS.search(theirs) or ours is not None and WRITES_FIRST.search(ours))
 
@@ -232,7 +237,7 @@ def differs(ours: list[Any], theirs: list[Any]) -> tuple[int, str] | None:
                         return None
                     different = [f for f, p, q in zip(FIELDS, x, y, strict=True)
                                  if not (alike_values(p, q, y[3]) if f in ("values", "grad") else alike(p, q))]
-                    if different == ["grad"] and "AsStridedScatter" in str(b[1]):      # ours is right
+                    if different == ["grad"] and ("AsStridedScatter" in str(b[1]) or y[9] == "none"):      # ours is right
                         return None
                     if different and (counted and y[8] != [] or different != ["version"]):
                         return i, different[0]

@@ -124,8 +124,10 @@ def first_gradient(variable: Tensor, grad: Tensor, alone: bool) -> Tensor:
 def copied(variable: Tensor, grad: Tensor, counted: bool) -> Tensor:
     """A copy of `grad` in the layout of `variable`, made on bare arrays.
 
-    Where PyTorch copies too, into memory laid out like that of the variable, that write is counted.
+    Where PyTorch copies too, into memory laid out like that of the variable, that write is counted. Where it keeps the
+    gradient itself, the gradient's writes are.
     """
+    writes = 0 if counted or grad._counter is None else grad._counter.n
     if variable.array.flags.c_contiguous and 1 not in variable.array.shape:
         made = new_tensor(grad.array.copy())
     else:
@@ -134,8 +136,8 @@ def copied(variable: Tensor, grad: Tensor, counted: bool) -> Tensor:
         array[...] = grad.array
         made = new_tensor(array)
         counted = counted and strides == strides_of(variable.array)
-    if counted:
-        counter_of(made).n = 1
+    if counted or writes:
+        counter_of(made).n = writes or 1
     return made
 
 

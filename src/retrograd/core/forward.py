@@ -442,12 +442,19 @@ def bare(args: Sequence[Any]) -> list[Any]:
 
 
 def multilinear(op: OpDef, args: Sequence[Any], tangents: list[Any]) -> Tensor:
-    """The sum over the inputs of the op with one of them replaced by its tangent."""
+    """The sum over the inputs of the op with one of them replaced by its tangent.
+
+    The term of the last input of an elementwise product comes first, with the tangent before the other factor: the sum has
+    the layout of its first term.
+    """
     values = list(args)
     total = None
-    for i in op.inputs:
+    for i in reversed(op.inputs) if op.elementwise else op.inputs:
         tangent = tangents[i]
         if tangent is None:
+            continue
+        if op.elementwise and i:
+            total = operators.dispatcher.call(op, [tangent, args[0], *args[2:]])
             continue
         for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
             primal, values[i] = values[i], one

@@ -154,10 +154,6 @@ def run_complex_half(op: OpDef, args: Sequence[Any], values: list[Any]) -> ndarr
     """`run_kernel` with complex64 in the place of complex32; see NOTE [Complex numbers of half precision]."""
     if op.is_view or not op.tensor_args or "as_is" in op.traits or "view_copy" in op.traits:
         return op.compute(np, *[v.numpy if i in op.dtype_args and v is not None else v for i, v in enumerate(values)])
-    if "chalf" not in op.traits:
-        if op.promote is not None:
-            check_shapes(op, args)
-        raise NotImplementedError(f'"{op.name}_cpu" not implemented for \'ComplexHalf\'')
     found = [values[i] for i in op.tensor_args]
     flat = [v for value in found for v in (value if isinstance(value, list) else [value]) if type(v) is ndarray]
     joint = dtypes.result_type_of([BY_NUMPY[v.dtype] for v in flat if v.ndim], [BY_NUMPY[v.dtype] for v in flat if not v.ndim],
@@ -177,6 +173,8 @@ def run_complex_half(op: OpDef, args: Sequence[Any], values: list[Any]) -> ndarr
         elif type(value) is ndarray:
             wide[i] = widened_complex(value)
             wide_args[i] = new_tensor(wide[i])
+    if "chalf" not in op.traits:
+        raise refusal(op, wide_args, wide)
     if op.is_inplace and op.promote != "compare" and not dtypes.can_cast(joint, BY_NUMPY[values[0].dtype]):
         raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type "
                            f"{BY_NUMPY[values[0].dtype].legacy}")
@@ -184,6 +182,15 @@ def run_complex_half(op: OpDef, args: Sequence[Any], values: list[Any]) -> ndarr
     if joint is dtypes.complex32 or op.is_inplace:
         result = narrowed_complex(result)
     return result
+
+
+def refusal(op: OpDef, args: Sequence[Any], values: list[Any]) -> Exception:
+    """The error of an op without complex numbers of half precision: that of other complex numbers, if there is one."""
+    try:
+        run_kernel(op, args, values)
+    except (RuntimeError, IndexError) as error:
+        return type(error)(str(error).replace("ComplexFloat", "ComplexHalf"))
+    return NotImplementedError(f'"{op.name.removesuffix("_")}_cpu" not implemented for \'ComplexHalf\'')
 
 
 def widened_complex(value: Any) -> Any:

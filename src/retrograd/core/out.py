@@ -51,15 +51,38 @@ def write_out(op: OpDef, args: Sequence[Any]) -> Any:
         return dispatch.below(op, args)
     try:
         result = function.compute(*inputs)
-    except NotImplementedError as error:
-        if '" not implemented for' in str(error):
-            check_before_dtypes(op, inputs, outs)
+    except RuntimeError as error:
+        check_late(op, inputs, outs, error)
         raise
+    if function.has_lists:
+        check_joined(function, inputs, outs)
     if function.traits and outs[0].array.size:          # views of operands, which no tensor is itself
         check_out_memory(function, inputs, outs)
     if function.traits:
         check_resized(function, inputs, outs, result)
     return assign_out(op, outs, result)
+
+
+def check_late(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor], error: Exception) -> None:
+    """Check the dtypes of out= tensors before the errors of kernels: unsupported dtypes, values that cannot be factorized."""
+    function = op.functional
+    if function.has_lists:
+        check_joined(function, inputs, outs)
+    elif isinstance(error, NotImplementedError):
+        if '" not implemented for' in str(error):
+            check_before_dtypes(op, inputs, outs)
+    elif LATE.search(f"{type(error).__name__}: {error}"):
+        hooks.check_out_dtype(rule_of(function, 0).split(" || ")[-1], inputs[0].dtype, outs[0].dtype, "out")
+
+
+LATE = re.compile("^_LinAlgError|: expected m1 and m2 to have the same dtype")
+
+
+def check_joined(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> None:
+    """Check that the joint dtype of a list of tensors can be cast to that of the out= tensor."""
+    if op.out == "cat" and inputs[0]:
+        joint = functools.reduce(dtypes.promote_types, [t.dtype for t in inputs[0]])
+        hooks.check_out_dtype("cat", joint, outs[0].dtype, "out")
 
 
 PRODUCT = "same: result dtype"            # the rule of products of two vectors
@@ -113,14 +136,13 @@ def check_first(op: OpDef, inputs: Sequence[Any], outs: Sequence[Tensor]) -> Non
                 raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     if "out_after_dim" in op.traits:
         # as everywhere in cat, empty vectors have no rank of their own
-        first = next((t for t in inputs[0] if t.array.shape != (0,)), inputs[0][0]) if op.has_lists else inputs[0]
-        rank = first.array.ndim or 1
+        first = next((t for t in inputs[0] if t.array.shape != (0,)), None) if op.has_lists else inputs[0]
+        rank = 1 if first is None else first.array.ndim or 1
         dim = next(a for a, p in zip(inputs, op.schema.params, strict=True) if p.name == "dim")
-        if not -rank <= dim < rank:
+        if first is not None and not -rank <= dim < rank:
             raise dim_error(dim, rank)
     if op.has_lists:
-        joint = functools.reduce(dtypes.promote_types, [t.dtype for t in inputs[0]])
-        return hooks.check_out_dtype(rule_of(op, 0), joint, outs[0].dtype, "out")
+        return check_joined(op, inputs, outs)
     first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
     for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
         kind = op.out.partition(": ")[0]
@@ -176,7 +198,7 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
     if "out_dtype" in function.traits:
         inputs = [out.dtype if a is None and p.name == "dtype" else a
                   for a, p in zip(inputs, function.schema.params, strict=True)]
-    if function.check is not None and function.promote is not None:
+    if function.check is not None and (function.promote is not None or hasattr(function.check, "refused_kinds")):
         function.check(*inputs)
     try:
         check_out_memory(function, inputs, outs)
@@ -196,6 +218,9 @@ def compute_out(op: OpDef, args: Sequence[Any]) -> Any:
             check_before_dtypes(op, inputs, outs)
         elif not function.multiple:
             check_before_kernel(function, inputs, out, rule)
+        raise
+    except RuntimeError as error:
+        check_late(op, inputs, outs, error)
         raise
     if function.has_lists:
         for operands in inputs:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from retrograd.autograd.backward import check_gradient, input_edge
+from retrograd.autograd.backward import first_gradients, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
@@ -257,14 +257,11 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
         if spec != out_spec:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                                f"function. cotangents: {short(spec)}, primal output: {short(out_spec)}")
-        for i, (out, cotangent) in enumerate(zip(outputs, flat, strict=True)):
-            if cotangent is not None and not isinstance(cotangent, Tensor):
-                raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
-            if cotangent is not None:
-                check_gradient(out, cotangent, out.array.shape, out.array.dtype, i, False)
+        used = [i for i, root in enumerate(roots) if root is not None]
+        given = first_gradients(tuple([outputs[i] for i in used]), tuple([flat[i] for i in used]), False)
         # The level has ended, but its graph is alive: it runs inside the transforms active now.
         with reverse_level(level):
-            grads = pull_back(level, roots, targets, leaves, [level.lifted(c) for c in flat], retain_graph)
+            grads = pull_back(level, [roots[i] for i in used], targets, leaves, [level.lifted(c) for c in given], retain_graph)
         return unflatten(grads, in_spec)
 
     made = unflatten(results, out_spec)

@@ -237,7 +237,7 @@ def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None
     >>> torch.nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 6.0, 8.0]]), 2, 2)
     tensor([[ 5., 10.]])
     """
-    if math.isinf(norm_type):
+    if norm_type in (math.inf, -math.inf):
         return extremes(max_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
     mean = torch.avg_pool1d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     return power_mean(mean, norm_type, kernel_size)
@@ -251,7 +251,7 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     >>> torch.nn.functional.lp_pool2d(torch.tensor([[[1.0, 5.0], [3.0, 1.0]]]), 2, 2)
     tensor([[[6.]]])
     """
-    if math.isinf(norm_type):
+    if norm_type in (math.inf, -math.inf):
         return extremes(max_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
     sizes = each(kernel_size, 2)
     mean = avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
@@ -266,7 +266,7 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     >>> torch.nn.functional.lp_pool3d(torch.full((1, 1, 2, 2, 2), 2.0), 3, 2)
     tensor([[[[[4.]]]]])
     """
-    if math.isinf(norm_type):
+    if norm_type in (math.inf, -math.inf):
         return extremes(max_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
     sizes = each(kernel_size, 3)
     mean = avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)

@@ -55,8 +55,16 @@ def number_dtype(value: Any) -> Any:
 def filled(array: Any, value: Any) -> Any:
     if fast_kernels.native is not None and fast_kernels.native.fill(array, value) is not None:
         return array
-    array[...] = as_element(value, array.dtype)
+    array[...] = element_for(array, value)
     return array
+
+
+def element_for(array: Any, value: Any) -> Any:
+    """A Python number as what fills an array: a single element of half precision is rounded, which may give infinity."""
+    if array.size != 1 or array.dtype not in HALVES:
+        return as_element(value, array.dtype)
+    with np.errstate(over="ignore"):
+        return np.float32(as_element(value, np.dtype(np.float64))).astype(array.dtype)
 
 
 def as_element(value: Any, dtype: Any) -> Any:

@@ -98,6 +98,7 @@ def exponential_values(array: Any, lambd: float, gen: Any) -> Any:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     if array.size == 0:
         return array
+    check_writable(array)
     if array.dtype.kind not in "fV":
         raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a floating point "
                            f"but you specified {dtypes.BY_NUMPY[array.dtype].legacy}")
@@ -122,6 +123,7 @@ def log_normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     if array.size == 0:
         return array
+    check_writable(array)
     if array.dtype.kind not in "fV":
         raise unsupported("log_normal_cpu", array.dtype)
     return drawn(array, lambda shape: generator.log_normal(source_of(gen), shape, mean, std, array.dtype))
@@ -134,6 +136,7 @@ def geometric_values(array: Any, p: float, gen: Any) -> Any:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     if array.size == 0:
         return array
+    check_writable(array)
     if array.dtype.kind in "bc":
         raise unsupported("geometric_cpu", array.dtype)
     return drawn(array, lambda shape: generator.geometric(source_of(gen), shape, p, array.dtype))
@@ -151,6 +154,7 @@ def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
     if not isinstance(p, np.ndarray):
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        check_writable(array)
         if array.dtype.kind == "c":
             raise unsupported("bernoulli_scalar_cpu_", array.dtype)
         return drawn(array, lambda shape: generator.bernoulli(source_of(gen), shape, p, array.dtype))
@@ -240,6 +244,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
         return array
     if array.size == 0:
         return array
+    check_writable(array)
     if is_complex_type(array.dtype):
         raise unsupported("random_kernel_cpu", array.dtype)
     return drawn(array, lambda shape: generator.random_full(source_of(gen), shape, array.dtype))

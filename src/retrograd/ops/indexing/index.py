@@ -386,10 +386,13 @@ def index_put_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         self = self.expand((size, *self.shape)).clone()
     else:
         self = families.move_to_front(self, dims[0])
+    index_dims = dims[1]
+    if not any([d is not None for d in index_dims]):
+        indices = masks_by_position(indices)
+        index_dims = [None] * len(indices)
     rest = [i for i in indices if i is not None]
     if any([i.dtype.name in ("bool", "uint8") for i in rest]) or (dims[2] is not None and front_position(indices)):
         return families.loop(op, args, dims, size) if not op.is_inplace else loop_inplace(op, args, dims, size)
-    index_dims = dims[1]
     entries, rank = batched_indices(indices, index_dims, size)
     wanted = front_position(indices)
     tail = self.ndim - 1 - len(rest)
@@ -401,6 +404,12 @@ def index_put_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         values = values.reshape((1,) * (full - values.ndim) + tuple(values.shape))
         values = values.movedim(tuple(range(wanted, wanted + rank)), tuple(range(rank)))
     return call(op, [self, entries, values, *args[3:]]), 0
+
+
+def masks_by_position(indices: Any) -> list[Any]:
+    """The indices with masks replaced by the positions of their true elements, one tensor per dimension."""
+    return [part for index in indices for part in (
+        index.nonzero().unbind(1) if index is not None and index.ndim and index.dtype.name in ("bool", "uint8") else (index,))]
 
 
 def loop_inplace(op: OpDef, args: Any, dims: Any, size: int) -> Any:

@@ -77,21 +77,23 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if not index.size:
         return
+    given = src
     index, self, src = at_least_1d(index), at_least_1d(self), at_least_1d(src)
     if index.ndim != self.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
-    if src is not None and index.ndim > src.ndim and all([i <= s for i, s in zip(index.shape, src.shape, strict=False)]):
+    others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
+    if src is not None and index.ndim > src.ndim and not others and given.ndim and all(
+            [i <= s for i, s in zip(index.shape, src.shape, strict=False)]):
         wrap_dim(src.ndim, src.ndim)          # sizes are compared by dimension, and `src` lacks one
     if src is not None and index.ndim != src.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
     if name == "gather":
         if others:
             raise RuntimeError(f"Size does not match at dimension {others[0]} expected index {list(index.shape)} to be "
                                f"no larger than self {list(self.shape)} apart from dimension {dim}")
     elif others or (src is not None and any([i > s for i, s in zip(index.shape, src.shape, strict=True)])):
-        tail = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+        tail = "" if src is None else f" and to be no larger size than src {list(given.shape)}"
         raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart "
                            f"from dimension {dim}{tail}")
     check_within(index, dim, self.shape[dim])

@@ -334,6 +334,15 @@ def addr_kernel(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any)
     return made.copy("F") if self.flags.f_contiguous and not self.flags.c_contiguous and self.shape == made.shape else made
 
 
+def addr_in_place(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    if vec1.ndim == vec2.ndim == 1:
+        if self.ndim != 2:
+            raise RuntimeError(f"2D tensor expected, got {self.ndim}D tensor for input")
+        if self.shape != (vec1.shape[0], vec2.shape[0]):
+            raise RuntimeError(f"size mismatch, input: {list(self.shape)}, v1: {list(vec1.shape)}, v2: {list(vec2.shape)}")
+    return addr_kernel(xp, self, vec1, vec2, beta, alpha)
+
+
 def check_dot(self: Any, other: Any) -> None:
     if self.ndim != 1 or other.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors")
@@ -632,7 +641,8 @@ addr = defop(
              vec2=lambda grad, vec1, alpha: times(grad.t().mv(conj(vec1)), alpha)),
     jvp=lambda self_t, vec1_p, vec1_t, vec2_p, vec2_t, beta, alpha:
         plainly(self_t, beta) + plainly(vec1_t.outer(vec2_p) + vec1_p.outer(vec2_t), alpha),
-    batch=lambda op, args, dims, size: sum_batch("outer", args, dims, size), inplace=True, lower="@native.addr",
+    batch=lambda op, args, dims, size: sum_batch("outer", args, dims, size), inplace=addr_in_place,
+    lower="@native.addr",
 )
 mv = defop(
     "mv(Tensor self, Tensor vec) -> Tensor",

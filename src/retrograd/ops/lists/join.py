@@ -36,7 +36,7 @@ def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     numbered = [(i, a) for i, a in enumerate(arrays) if not is_skipped(a.shape)]
     if not numbered:
-        return wrap_dim(dim, 1), []
+        return 0, []
     first = numbered[0][1]
     dim = wrap_dim(dim, first.ndim)
     for i, a in numbered:

@@ -187,9 +187,11 @@ def check_labels(kernel: str, self: Any, target: Any) -> None:
     check_scores(self)
     if target.shape != self.shape and not (self.ndim < 2 and target.ndim < 2 and target.size == self.size):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
-    check_kinds(kernel, self, target)
+    if target.dtype != np.int64:
+        check_kinds(kernel, self, target)
     if ((target < -1) | (target >= (self.shape[-1] if self.ndim else 1))).any():
         raise RuntimeError("argument #2 'target' is out of range")
+    check_kinds(kernel, self, target)
 
 
 def labelled(xp: Any, scores: Any, target: Any) -> tuple[Any, Any]:

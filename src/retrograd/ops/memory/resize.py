@@ -28,7 +28,7 @@ from retrograd.core.tensor import (
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.create.constants import like_array
-from retrograd.ops.create.elements import as_element, filled
+from retrograd.ops.create.elements import element_for, filled
 from retrograd.ops.memory.copy import cast_array, channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import C_NAMES
@@ -36,7 +36,7 @@ from retrograd.ops.shared.elementwise import C_NAMES
 
 # ---- filling
 def write_number(xp: Any, self: Any, value: Any) -> Any:
-    self[...] = as_element(value, self.dtype)
+    self[...] = element_for(self, value)
     return self
 
 

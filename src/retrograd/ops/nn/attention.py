@@ -201,10 +201,10 @@ def attention_and_weights(query: Any, key: Any, value: Any, attn_mask: Any, drop
         return made[0].to(query.dtype), made[1].to(query.dtype)
     if enable_gqa:
         key, value = for_every_head(query, key, value)
-    factor = math.sqrt(scale_of(query, scale))
+    factor = math.sqrt(abs(scale_of(query, scale)))
     if is_causal:
         attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_, device=query.device).tril()
-    scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
+    scores = times(query, factor if scale is None or not scale < 0 else -factor).matmul(times(key.transpose(-2, -1), factor))
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, scores.dtype)
     weights = call(safe_softmax, [scores, -1, None])          # a fully masked row has zero weights
@@ -243,8 +243,12 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     if attn_mask is not None and attn_mask.dtype is not query.dtype and attn_mask.dtype.name not in ("bool", "float32"):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
                            f"{C_NAMES[attn_mask.dtype.name]} and  query.dtype: {C_NAMES[query.dtype.name]} instead.")
+    if not q.shape[-2] or not v.size:              # nothing to attend with or to: zeros that depend on all three
+        total = times(query.sum() + key.sum() + value.sum(), 0)
+        return late.zeros((*q.shape[:-1], v.shape[-1]), dtype=query.dtype, device=query.device) + total
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
     if enable_gqa:
         key, value = for_every_head(query, key, value)
         k, v = key.array, value.array
@@ -253,9 +257,8 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
             and q.size > 0 and k.size > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
             and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
-        mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
         return call(flash, [query, key, value, dropout_p, is_causal, mask, scale])[0]
-    return attention_by_products(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return attention_by_products(query, key, value, mask, dropout_p, is_causal, scale)
 
 
 defop("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "

@@ -102,7 +102,8 @@ def number_like(xp: Any, array: Any, number: Any) -> Any:
         return made
     if isinstance(number, complex) and array.dtype.kind != "c":
         if number.imag:
-            name = "double" if array.dtype.itemsize == 8 else "float"
+            name = (f"{array.dtype.name}_t" if array.dtype.kind in "iu" and array.dtype.itemsize != 4 else
+                    "int" if array.dtype.kind == "i" else "double" if array.dtype.itemsize == 8 else "float")
             raise RuntimeError(f"value cannot be converted to type {name} without overflow\n"
                                f"{number} is complex, and the tensor is not.")
         number = number.real
@@ -228,7 +229,10 @@ def loop(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     if size == 0:
         return no_examples(op, args, dims)
     results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
-    stack = late.stack
+
+    def stack(examples: Any) -> Any:
+        made = late.stack(examples)
+        return made.view(made.array.shape)          # as PyTorch, whose loop splits the batch dimension into those of its levels
     if op.multiple:          # an output that was not requested is None
         return tuple([None if r[0] is None else stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
     return stack(results), 0
