@@ -124,3 +124,13 @@ def test_calls_that_do_not_fit_are_refused_under_the_public_name(call: Any, said
 def test_functions_written_in_python_refuse_wrong_arguments_as_ops_do(call, said):
     with pytest.raises(TypeError, match=said):
         call(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("receiver", [0.5, 2, "a", None, [1.0]])
+def test_methods_are_of_tensors(receiver):
+    for _ in range(3):                                    # the plain core specialises the calls that it has seen
+        for method in (torch.Tensor.mul, torch.Tensor.abs, torch.Tensor.bfloat16):
+            with pytest.raises(TypeError, match="for 'torch._C.TensorBase' objects doesn't apply to a"):
+                method(receiver, *[torch.ones(2)] * (method is torch.Tensor.mul))
+    with pytest.raises(TypeError, match=r"unbound method TensorBase.mul\(\) needs an argument"):
+        torch.Tensor.mul()

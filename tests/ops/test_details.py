@@ -550,3 +550,34 @@ def test_rrelu_keeps_tensors_without_dimensions():
     rrelu, rrelu_ = torch.nn.functional.rrelu, torch.nn.functional.rrelu_
     assert rrelu(torch.tensor(-1.0), training=True).shape == rrelu_(torch.tensor(-1.0), training=True).shape == ()
     assert rrelu(torch.tensor(-1.0)).shape == ()
+
+
+@pytest.mark.parametrize(("dim", "strides"), [
+    (0, (120, 60, 1, 15, 3)), (1, (120, 3, 1, 30, 6)), (2, (120, 1, 60, 15, 3)), (3, (120, 1, 30, 15, 3)),
+    (4, (120, 40, 10, 2, 1))])
+def test_stack_keeps_channels_innermost(dim: int, strides: tuple[int, ...]) -> None:
+    x = torch.arange(120.0).view(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    made = torch.stack([x, x + 1], dim)
+    assert made.stride() == strides
+    assert made.tolist() == torch.stack([x.contiguous(), x.contiguous() + 1], dim).tolist()
+    assert torch.stack([x, x.contiguous()], dim).is_contiguous()
+
+
+def test_logit_clamps_from_below_last():
+    assert torch.logit(torch.tensor([0.2, 0.5, 0.9, -1.0]), 0.75).tolist() == torch.logit(
+        torch.tensor([0.75, 0.75, 0.25, 0.75])).tolist()
+
+
+def test_flags_are_bools_and_formats_are_keywords():
+    with pytest.raises(TypeError, match=r"_unique2\(\): argument 'sorted' must be bool, not int"):
+        torch.unique(torch.ones(2), 1)
+    with pytest.raises(TypeError, match="argument 'return_inverse' must be bool"):
+        torch.unique_consecutive(torch.ones(2), None)
+    with pytest.raises(TypeError, match=r"requires_grad_\(\): argument 'requires_grad' \(position 1\) must be bool, not int"):
+        torch.ones(2).requires_grad_(1)
+    with pytest.raises(TypeError, match="contiguous"):
+        torch.ones(2).contiguous(torch.channels_last)
+    with pytest.raises(RuntimeError, match="a tuple of ints, or a list of ints, got 0.5"):
+        torch.broadcast_shapes((2,), 0.5)
+    assert torch.broadcast_shapes(None, (2, 1), 3) == (2, 3)
+    assert torch.subtract(torch.ones(2), 2, 3).tolist() == [-5, -5]

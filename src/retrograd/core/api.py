@@ -49,6 +49,8 @@ PUBLIC: set[str] = set()              # all torch.<name> of the tables, made or 
 
 def call_named(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_method: bool, function: Callable[..., Any]) -> Any:
     """Bind a call of a public name to one of its overloads and run it."""
+    if is_method and not (args and isinstance(args[0], Tensor)):
+        raise no_receiver(name, args)
     if overridden(args, kwargs):
         return hooks.torch_function(function, args, kwargs)
     packet = find_packet(name)
@@ -68,6 +70,14 @@ def call_named(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_meth
     if args and packet.schemas[index].writes_list:
         return args[0]
     return tuple(result) if type(result) is list else result
+
+
+def no_receiver(name: str, args: tuple[Any, ...]) -> TypeError:
+    """The error for a method that is called on something other than a tensor."""
+    if not args:
+        return TypeError(f"unbound method TensorBase.{name}() needs an argument")
+    return TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{type(args[0]).__name__}' "
+                     "object")
 
 
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -324,6 +334,8 @@ def bound_by(schemas: Sequence[Any], fn: Callable[..., Any], public: str, is_met
 def unbound(error: Any, fn: Callable[..., Any], public: str, args: tuple[Any, ...], is_method: bool) -> str | None:
     """PyTorch's error text for a call whose arguments do not bind, or whose first argument is not a tensor."""
     text = str(error)
+    if is_method and not isinstance(args[0] if args else None, Tensor):
+        return str(no_receiver(public, args))
     if isinstance(error, AttributeError):
         wrong = args and not isinstance(args[0], Tensor) and text.startswith(
             f"'{type(args[0]).__name__}' object has no attribute '_")

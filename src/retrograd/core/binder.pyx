@@ -307,6 +307,8 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
                 return dispatcher.unary(self.unary, <Tensor>args[0])
         elif self.binary is not None and (is_ordinary(args[1]) or PyFloat_CheckExact(args[1]) and self.binary.numbers):
             return dispatcher.binary(self.binary, <Tensor>args[0], <object>args[1])
+    if self.is_method and not (given and is_tensor(args[0])):
+        return by_schema(self, args, given, keywords, named)
     for form in self.forms:
         taken = given
         if form.varargs >= 0 and given > form.varargs and PyLong_CheckExact(args[form.varargs]):

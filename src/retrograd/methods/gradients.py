@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from retrograd.autograd.backward import backward
+from retrograd.core.arguments import type_name
 from retrograd.core.hooks import hooks
 from retrograd.core.origin import SWITCHED_OFF, note_detached
 from retrograd.core.state import switches, tls
@@ -86,6 +87,9 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     >>> torch.ones(1).requires_grad_()
     tensor([1.], requires_grad=True)
     """
+    if type(requires_grad) is not bool:
+        raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                        f"{type_name(requires_grad)}")
     if switches.any_mode and tls.transforms and not (tls.transforms[-1].legacy or tls.transforms[-1].requires_grad_allowed):
         raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                            "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "

@@ -57,7 +57,8 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
             if pattern is not None:
                 made = pattern(*args)
                 return general(*args) if made is ASK else made
-        if is_ordinary(args) and is_ordinary(kwargs.values()):
+        called = not is_method or args and isinstance(args[0], Tensor)
+        if called and is_ordinary(args) and is_ordinary(kwargs.values()):
             if key in seen:
                 bindings = [Binding(schema, is_method, unreduced) for schema in schemas]
                 call = Call(name, bindings, targets, args, kwargs)

@@ -589,7 +589,8 @@ defop(
 arithmetic_alias: Any = dict(numbers=True, number_form="printed")
 alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", **arithmetic_alias)
 alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", **arithmetic_alias)
-alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", **arithmetic_alias)
+alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", deprecated=("self, alpha, other",),
+           **arithmetic_alias)
 alias_rows("divide", "div", "Tensor(Tensor self, Tensor other)",
            "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", **arithmetic_alias)
 alias_rows("negative", "neg", "(Tensor self)", inplace="function")

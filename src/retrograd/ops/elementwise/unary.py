@@ -172,7 +172,7 @@ def logit_kernel(xp: Any, self: Any, eps: Any) -> Any:
     one = number_like(xp, self, 1)
     if eps is not None and eps >= 0:
         low = number_like(xp, self, eps)
-        self = xp.minimum(xp.maximum(self, low), one - low)
+        self = xp.where(self < low, low, xp.minimum(self, one - low))
     return xp.log(self / (one - self))
 
 
@@ -219,7 +219,7 @@ defop(
     kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
     inplace="function",
     lower={"eps=None": "log(self / (1 - self))",
-           "": "a = self if eps < 0 else minimum(maximum(self, eps), 1 - eps); log(a / (1 - a))"}, masked="unary",
+           "": "a = self if eps < 0 else eps if self < eps else minimum(self, 1 - eps); log(a / (1 - a))"}, masked="unary",
 )
 
 

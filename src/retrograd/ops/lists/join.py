@@ -150,8 +150,13 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
         if a.shape != first.shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 "
                                f"and {list(a.shape)} at entry {i}")
-    made = xp.empty((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
-    if dim == 0 and first.ndim and 0 < first.size <= 1024:
+    shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
+    if first.ndim in (4, 5) and dim < first.ndim and all(
+            [not a.flags.c_contiguous and lean.moveaxis(a, 1, -1).flags.c_contiguous for a in tensors]):
+        made = empty_around(xp, shape, dim, first.dtype)
+    else:
+        made = xp.empty(shape, first.dtype)
+    if dim == 0 and first.ndim and 0 < first.size <= 1024 and made.flags.c_contiguous:
         xp.concatenate(tensors, 0, out=made.reshape((-1, *first.shape[1:])))
         return made
     before = (slice(None),) * dim
@@ -161,6 +166,14 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
         else:
             made[(*before, i)] = a
     return made
+
+
+def empty_around(xp: Any, shape: Any, dim: int, dtype: Any) -> Any:
+    """A new array with channels innermost, in whose memory `dim` lies just outside of the dimension that follows it."""
+    order = [0, *range(2, len(shape) - 1), 1]              # of the dimensions without `dim`, outermost first
+    around = [d + (d >= dim) for d in order]
+    around.insert(order.index(dim), dim)
+    return xp.empty([shape[d] for d in around], dtype).transpose([around.index(d) for d in range(len(shape))])
 
 
 def refuse_empty_stack(tensors: Any, dim: int) -> None:

@@ -312,7 +312,7 @@ def real_if(grad: Any, dtype: Any) -> Any:
     return late.real(grad) if grad.array.dtype.kind in "cW" and not dtype.is_complex else grad
 
 
-def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is laid out that way, else a copy that is."""
     if not self._flags and memory_format is contiguous_format and self.array.flags.c_contiguous:
         return self

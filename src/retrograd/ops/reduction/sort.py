@@ -7,6 +7,7 @@ from typing import Any
 from retrograd.core import lean, storage
 from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.api import expose
+from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import wants_grad
@@ -278,10 +279,10 @@ def asked_for(results: Any, return_inverse: bool, return_counts: bool) -> Any:
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:
     """The different elements, or with `dim` the different slices, in ascending order."""
-    if dim is None:
-        results = call(unique2, [input, sorted, return_inverse, return_counts])
-    else:
-        results = call(unique_dim, [input, dim, sorted, return_inverse, return_counts])
+    op, flags = unique2, dict(sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+    if dim is not None:
+        op, flags = unique_dim, dict(dim=dim, **flags)
+    results = call(op, resolve(op.name, [op.schema], (input,), flags)[1])
     return asked_for(results, return_inverse, return_counts)
 
 
@@ -289,7 +290,9 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements, or with `dim` the slices, without immediate repetitions."""
-    results = call(unique_consecutive_op, [input, return_inverse, return_counts, dim])
+    op = unique_consecutive_op
+    flags = dict(return_inverse=return_inverse, return_counts=return_counts, dim=dim)
+    results = call(op, resolve(op.name, [op.schema], (input,), flags)[1])
     return asked_for(results, return_inverse, return_counts)
 
 

@@ -397,7 +397,11 @@ defop("corrcoef(Tensor self) -> Tensor", kernel=corrcoef, composite=True, out=Fa
 @expose(seen=False)
 def broadcast_shapes(*shapes: Any) -> Any:
     """The broadcast shape of several shapes."""
-    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for shape in shapes:
+        if shape is not None and not isinstance(shape, (int, list, tuple)):
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                               f"{shape}")
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes if s is not None]
     joint = [1] * max([len(s) for s in sizes], default=0)
     for index, shape in enumerate(sizes):
         for k in range(-1, -1 - len(shape), -1):
