@@ -37,12 +37,14 @@ def test_example_says_what_it_is_about(name: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("name", RECORDED["short"])
-def test_pytorch_program_reaches_the_numbers_of_pytorch(name: str) -> None:
+def test_pytorch_program_reaches_the_numbers_of_pytorch_and_compiled_its_own(name: str) -> None:
     env = os.environ | {"PYTHONPATH": HOME, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "retrograd", "run", "tools/record_examples.py", "--show", name]
+    command = [sys.executable, "-m", "retrograd", "run", "tools/record_examples.py", "--show", name, "--compiled"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=EXAMPLES.parent, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == pytest.approx(RECORDED["short"][name], rel=1e-3, abs=1e-5)
+    eager, compiled = json.loads(done.stdout)
+    assert eager == pytest.approx(RECORDED["short"][name], rel=1e-3, abs=1e-5)
+    assert compiled == pytest.approx(eager, rel=1e-5, abs=1e-6)
 
 
 def test_every_pytorch_program_among_the_examples_is_recorded() -> None:

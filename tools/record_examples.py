@@ -1,10 +1,12 @@
 """Records the numbers of the examples in examples/recorded.json; run by PyTorch it says what retrograd must reach.
 
     python tools/record_examples.py                      with PyTorch installed: write the file (minutes)
-    retrograd run tools/record_examples.py --show NAME   print the numbers of one example in its short form
+    retrograd run tools/record_examples.py --show NAME   print the numbers of one example in its short form;
+                                                         with --compiled, those of its functions and modules compiled too
 """
 import argparse
 import contextlib
+import inspect
 import io
 import json
 import sys
@@ -38,12 +40,29 @@ def numbers(name):
         return import_module(name).main(**SHORT[name])
 
 
+def compile_parts(name):
+    """Compile every function that an example's `main` calls, and every module's `forward`."""
+    example = sys.modules[name]
+    for key, value in list(vars(example).items()):
+        if getattr(value, "__module__", None) != name or inspect.isgeneratorfunction(value):
+            continue
+        if inspect.isfunction(value) and key != "main":
+            setattr(example, key, torch.compile(value))
+        elif inspect.isclass(value) and issubclass(value, torch.nn.Module):
+            value.forward = torch.compile(value.forward)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", metavar="NAME", choices=SHORT)
+    parser.add_argument("--compiled", action="store_true", help="with --show: then again with everything compiled")
     options = parser.parse_args()
     if options.show:
-        print(json.dumps(numbers(options.show)))
+        shown = numbers(options.show)
+        if options.compiled:
+            compile_parts(options.show)
+            shown = [shown, numbers(options.show)]
+        print(json.dumps(shown))
         return
     if hasattr(torch, "as_torch") or "retrograd" in torch.__version__:
         sys.exit("the numbers to compare with come from PyTorch, and this is retrograd in its place")
