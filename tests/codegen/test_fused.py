@@ -136,6 +136,18 @@ def test_a_directory_that_cannot_be_written_is_replaced(tmp_path: Path, monkeypa
     assert library.directory().is_dir() and library.directory() != file
 
 
+def test_a_damaged_library_is_made_again(cache: Path) -> None:
+    if library.compiler() is None:
+        return
+    text = '#include "fused.h"\n__attribute__((visibility("default"))) int answer(void) { return 42; }\n'
+    assert library.build(text).answer() == 42
+    made, = cache.glob("*.so")
+    made.unlink()                                 # the loaded one stays mapped
+    made.write_bytes(b"damaged")
+    with warnings.catch_warnings(action="error"):
+        assert library.build(text).answer() == 42
+
+
 def test_processes_share_the_cache(cache: Path) -> None:
     if library.compiler() is None:
         return

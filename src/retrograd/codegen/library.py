@@ -110,21 +110,24 @@ def build(text: str) -> Any:
     command = compiler()
     if command is None or not HEADERS.is_dir():
         return warn(MISSING)
-    name = hashlib.sha256(fingerprint() + text.encode()).hexdigest()[:40]
-    path = directory() / f"{name}.so"
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=directory()) as folder:
-            source, made = Path(folder) / f"{name}.c", Path(folder) / f"{name}.so"
-            source.write_text(text)
-            try:
-                done = subprocess.run([*command, *FLAGS, *target_flags(), f"-I{HEADERS}", str(source), "-o", str(made), "-lm"],
-                                      capture_output=True, text=True)
-            except OSError as error:
-                return warn(f"{MISSING} ({error})")
-            if done.returncode:
-                return warn(f"{MISSING} ({done.stderr.strip()[:500]})")
-            os.replace(source, directory() / f"{name}.c")
-            os.replace(made, path)
+    path = directory() / f"{hashlib.sha256(fingerprint() + text.encode()).hexdigest()[:40]}.so"
+    if path.exists():
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:                           # damaged: made again
+            pass
+    with tempfile.TemporaryDirectory(dir=directory()) as folder:
+        source, made = Path(folder) / f"{path.stem}.c", Path(folder) / path.name
+        source.write_text(text)
+        try:
+            done = subprocess.run([*command, *FLAGS, *target_flags(), f"-I{HEADERS}", str(source), "-o", str(made), "-lm"],
+                                  capture_output=True, text=True)
+        except OSError as error:
+            return warn(f"{MISSING} ({error})")
+        if done.returncode:
+            return warn(f"{MISSING} ({done.stderr.strip()[:500]})")
+        os.replace(source, path.with_suffix(".c"))
+        os.replace(made, path)
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
