@@ -426,3 +426,20 @@ def test_compiled_backward_of_a_long_loop() -> None:
         for _ in range(4):
             found, = torch.autograd.grad(g(a), a)
             torch.testing.assert_close(found, expected)
+
+
+def test_second_derivatives_after_a_node_was_inspected() -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = (x * y).sum() * x
+        z.grad_fn.register_prehook(lambda grads: tuple([g * 0.5 for g in grads]))
+        w = -z
+        return torch.autograd.grad((w * w).sum(), x, create_graph=True)[0]
+
+    def gradient(g: Any) -> Any:
+        x, y = torch.tensor([1.5], requires_grad=True), torch.tensor([0.7])
+        g(x, y).sum().backward()
+        return x.grad
+    with backend_config.patch(fusion_threshold=0):
+        compiled = torch.compile(f)
+        for _ in range(4):                        # from the third call on there is a joint node
+            torch.testing.assert_close(gradient(compiled), gradient(f))

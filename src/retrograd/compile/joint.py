@@ -11,6 +11,8 @@ compiled, the ops have their usual nodes.
 
 NOTE [Double backward]
 With create_graph, a joint node runs its ops again with autograd, on its inputs.
+Once user code has inspected a joint node, it leads to the usual nodes: the graph of a gradient leads to them too, and a pass
+must find each of them once. Where it was inspected during a pass, or has several outputs, it runs them in a pass of their own.
 """
 from __future__ import annotations
 
@@ -314,6 +316,9 @@ class CompiledFunctionBackward(Node):
                 self.usual = [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
             self.ran = None
             self._release_()
+        if tls.task is None and len(self.usual) == 1:         # no pass has counted the edges, and all it gets is for one node
+            (node, number), = self.usual
+            self._next_, self._nrs_ = (node,), [number]
         return self.usual[nr]
 
     def released_nodes(self) -> list[Any]:
@@ -353,7 +358,7 @@ class CompiledFunctionBackward(Node):
 
     def _run_(self, grads: Any, needed: Any) -> Any:
         if self.usual is not None:
-            return self.run_usual(grads)
+            return list(grads) if self._next_[0] is self.usual[0][0] else self.run_usual(grads)
         for g in grads:
             if g is not None and g._flags and hooks.settle is not None:
                 hooks.settle(g)
