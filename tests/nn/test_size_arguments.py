@@ -23,3 +23,15 @@ def test_embedding_bag_with_last_offset_needs_an_offset():
 def test_broadcast_shapes_refuses_negative_lengths():
     with pytest.raises(ValueError, match="broadcast a dimension with negative length"):
         torch.broadcast_shapes((2, -1), (3,))
+
+
+def test_sizes_that_are_no_sequences_stand_for_every_dimension():
+    assert torch.nn.MaxUnpool2d(0.5).kernel_size == (0.5, 0.5)
+    assert torch.nn.ZeroPad2d(None).padding == (None,) * 4
+
+
+def test_normalization_names_the_dimensions_that_inputs_lack():
+    with pytest.raises(ValueError, match="CrossMapLRN2d: Expected input to be 4D, got 2D instead"):
+        torch.nn.CrossMapLRN2d(3)(torch.ones(2, 3))
+    with pytest.raises(ValueError, match="Input tensor must have at least 2 dimensions, but got 1"):
+        torch.nn.RMSNorm([4, 4])(torch.ones(4))

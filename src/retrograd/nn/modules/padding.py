@@ -5,6 +5,7 @@ from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.modules.module import Module
+from retrograd.nn.modules.utils import _ntuple
 
 
 class _PadNd(Module):
@@ -15,7 +16,7 @@ class _PadNd(Module):
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
-        self.padding = (padding,) * (2 * self.rank) if isinstance(padding, int) else tuple(padding)
+        self.padding = _ntuple(2 * self.rank)(padding)
 
     def forward(self, input: Any) -> Any:
         return F.pad(input, self.padding, self.mode)

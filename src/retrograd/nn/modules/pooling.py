@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.modules.module import Module
-from retrograd.nn.modules.utils import _ntuple
+from retrograd.nn.modules.utils import _ntuple, _single
 
 
 class _MaxPoolNd(Module):
@@ -78,8 +78,7 @@ class AvgPool1d(Module):
                  count_include_pad: bool = True) -> None:
         super().__init__()
         stride = kernel_size if stride is None else stride
-        self.kernel_size, self.stride, self.padding = ((v,) if isinstance(v, int) else tuple(v)
-                                                       for v in (kernel_size, stride, padding))
+        self.kernel_size, self.stride, self.padding = map(_single, (kernel_size, stride, padding))
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Any) -> Any:
@@ -225,9 +224,8 @@ class _MaxUnpoolNd(Module):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding = (
-            (v,) * self.rank if isinstance(v, int) else tuple(v)
-            for v in (kernel_size, kernel_size if stride is None else stride, padding))
+        self.kernel_size, self.stride, self.padding = map(
+            _ntuple(self.rank), (kernel_size, kernel_size if stride is None else stride, padding))
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

@@ -358,7 +358,7 @@ defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bia
 
 # ---- RMS norm, a composite
 def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
-    if weight is None and len(normalized_shape) > input.ndim:
+    if len(normalized_shape) > input.ndim and (weight is None or tuple(weight.shape) == tuple(normalized_shape)):
         raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but got {input.ndim}")
     check_normalized_shape(input, normalized_shape, weight, None, "")
     if input.dtype.category < 2:
