@@ -5,6 +5,7 @@ so that dispatch takes the slow path, and passes larger ones to the NumPy functi
 """
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from retrograd.core.fast_kernels import PRODUCTS, is_lowered, kernel_name
@@ -17,6 +18,7 @@ PRELUDE = r"""
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #if defined(__GNUC__)
@@ -114,6 +116,48 @@ static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t narg
   Py_INCREF(a);
   if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)a) < 0) { Py_DECREF(made); return NULL; }
   return made;
+}
+"""
+
+# Half precision, where the arrays are few: products of copies in float, rounded.
+HALVES = r"""
+#define FEW_HALVES 4096
+static int is_half(PyObject *o) {
+  if (!is_array(o)) return 0;
+  const int code = number_code((PyArrayObject *)o);
+  return code == NPY_HALF || code == NPY_BFLOAT;
+}
+static PyObject *widened(PyArrayObject *a, int code) {
+  const int nd = PyArray_NDIM(a);
+  if (nd > 3 || PyArray_SIZE(a) > FEW_HALVES || number_code(a) != code || !PyArray_ISALIGNED(a)) return NULL;
+  npy_intp n[3] = {1, 1, 1}, s[3] = {0}, i, j, k;
+  for (int d = 0; d < nd; d++) { n[3 - nd + d] = PyArray_DIM(a, d); s[3 - nd + d] = PyArray_STRIDE(a, d); }
+  PyObject *made = PyArray_SimpleNew(nd, PyArray_DIMS(a), NPY_FLOAT); if (!made) return NULL;
+  float *to = PyArray_DATA((PyArrayObject *)made);
+  for (i = 0; i < n[0]; i++) for (j = 0; j < n[1]; j++) for (k = 0; k < n[2]; k++) {
+    const uint16_t v = *(const uint16_t *)(PyArray_BYTES(a) + i * s[0] + j * s[1] + k * s[2]);
+    *to++ = code == NPY_HALF ? from_half(v) : from_bfloat(v); }
+  return made;
+}
+static PyObject *in_float(PyObject *(*kernel)(PyObject *, PyObject *const *, Py_ssize_t), PyObject *const *args, Py_ssize_t n) {
+  PyObject *wide[5], *made = NULL;
+  const int code = number_code((PyArrayObject *)args[0]);
+  Py_ssize_t known = 0;
+  for (; n <= 5 && known < n; known++) {
+    wide[known] = is_array(args[known]) ? widened((PyArrayObject *)args[known], code) : Py_NewRef(args[known]);
+    if (!wide[known]) break;
+  }
+  if (known == n) made = kernel(NULL, wide, n);
+  while (known) Py_DECREF(wide[--known]);
+  if (PyErr_Occurred()) return NULL;
+  if (!made || made == Py_None) { Py_XDECREF(made); Py_RETURN_NONE; }
+  PyArrayObject *r = (PyArrayObject *)made, *rounded = new_shaped(PyArray_DESCR((PyArrayObject *)args[0]), PyArray_NDIM(r),
+                                                                  PyArray_DIMS(r));
+  const npy_intp count = PyArray_SIZE(r); const float *from = PyArray_DATA(r);
+  uint16_t *to = rounded ? PyArray_DATA(rounded) : NULL;
+  for (npy_intp i = 0; to && i < count; i++) to[i] = code == NPY_HALF ? to_half(from[i]) : to_bfloat(from[i]);
+  Py_DECREF(made);
+  return (PyObject *)rounded;
 }
 """
 
@@ -267,6 +311,7 @@ MATMUL = r"""
 static PyObject *np_{name};
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
   if (nargs != 2) Py_RETURN_NONE;
+  if (is_half(args[0])) return in_float({name}, args, nargs);
   return matrix_product(np_{name}, args);
 }}
 """
@@ -282,6 +327,7 @@ static int is_one(PyObject *o) {{ return PyLong_CheckExact(o) && PyLong_AsLong(o
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
   if (nargs != 5 || !is_array(args[0]) || !is_array(args[1]) || !is_array(args[2])) Py_RETURN_NONE;
   if (!is_one(args[3]) || !is_one(args[4])) Py_RETURN_NONE;
+  if (is_half(args[0])) return in_float({name}, args, nargs);
   PyArrayObject *bias = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[2];
   PyArrayObject *a = (PyArrayObject *)args[1]; const int rank = PyArray_NDIM(bias);
   if ((rank != 1 && rank != 2) || !contiguous(bias) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2
@@ -311,12 +357,13 @@ static PyObject *np_{name};
       for (p = 1; p < k; p++) {{ v = x[i * as1 + p * as2]; for (j = 0; j < n; j++) z[j] += v * y[p * bs1 + j]; }} }} }} }}
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
   PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (nargs == 2 && is_half(args[0])) return in_float({name}, args, nargs);
   if (is_array(args[0]) && is_array(args[1])) {{
     int t = PyArray_TYPE(a);
     if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || !is_float(t)) Py_RETURN_NONE;
     npy_intp count = PyArray_DIM(a, 0), m = PyArray_DIM(a, 1), k = PyArray_DIM(a, 2), n = PyArray_DIM(b, 2);
     if (k != PyArray_DIM(b, 1) || count != PyArray_DIM(b, 0)) Py_RETURN_NONE;
-    if (PyArray_STRIDE(b, 2) == PyArray_ITEMSIZE(b) && (k == 1 || count * m * n * k <= 2048)) {{
+    if (PyArray_STRIDE(b, 2) == PyArray_ITEMSIZE(b) && (k == 1 || count * m * n * k <= (m * n * k <= 128 ? 65536 : 2048))) {{
       npy_intp dims[3] = {{count, m, n}};
       PyArrayObject *r = new_shaped(PyArray_DESCR(a), 3, dims); if (!r) return NULL;
       if (t == NPY_FLOAT) MULTIPLY_ALL(float) else MULTIPLY_ALL(double)
@@ -365,7 +412,8 @@ def write_kernels(path: str) -> bool:
     bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
                          for n in names)
     methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
-    text = PRELUDE + QUESTIONS + MULTIPLY + "".join(kernel_source(name, op) for name, op in ops)
+    halves = Path(__file__).parent.parent / "core" / "native" / "half.h"
+    text = PRELUDE + QUESTIONS + halves.read_text() + HALVES + MULTIPLY + "".join(kernel_source(name, op) for name, op in ops)
     text += ENDING.format(bindings=bindings, methods=methods)
     with open(path, "w") as file:
         file.write(text)

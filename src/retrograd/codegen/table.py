@@ -30,6 +30,7 @@ INTERNAL = {
     "deviation": ("x m", "", "sum((x - m) * (x - m))"),
     "dot": ("g x", "m", "sum(g * (x - m))"),
     "affine": ("x", "m a b", "(x - m) * a + b"),
+    "gate": ("x y", "", "x * (1 / (1 + exp(-y)))"),
     "gradient": ("g x", "a m b c", "g * a + (x - m) * b + c"),
     # updates of optimizers, in place: see `update` in native/native.h
     "adam": ("", "", "p, g, m, v, one:num, two:num, keep:num, rate:num, root:num, eps:num -> p, m, v | m = m + one * (g - m); "

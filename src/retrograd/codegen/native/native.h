@@ -97,6 +97,7 @@ static PyObject *native_std(PyObject *const *args, Py_ssize_t n) { return spread
 static PyObject *native_var_mean(PyObject *const *args, Py_ssize_t n) { return spread(args, n, 0, 1); }
 static PyObject *native_std_mean(PyObject *const *args, Py_ssize_t n) { return spread(args, n, 1, 1); }
 
+#include "short_norm.h"
 /* ---- layer norm: rows of the normalized dims */
 static double ONE_VALUE = 1, ZERO_VALUE = 0;
 /* gamma or beta: None, or an array of `count` elements of the input's dtype, or of float32 with a half; 0 refuses */
@@ -189,7 +190,21 @@ static PyObject *native_layer_norm(PyObject *const *args, Py_ssize_t n) {
     j.p[5] = PyArray_BYTES((PyArrayObject *)rstd);
     j.t[5] = kept;
     j.st[5][0] = item_size[kept];
-    made = run_lines(&j, 0) < 0 ? PyErr_NoMemory() : PyTuple_Pack(3, out, mean, rstd);
+    if (width <= FEW_IN_ROW && rows * width <= GRAIN && code <= F64) {
+      double mu, var, rs;
+      for (long r = 0; r < rows; r++) {
+        if (code == F32) {
+          short_norm_float((float *)j.p[0] + r * width, (float *)j.p[3] + r * width, width, eps, w ? (float *)j.p[1] : NULL,
+                           b ? (float *)j.p[2] : NULL, &mu, &var, &rs);
+          ((float *)j.p[4])[r] = (float)mu;
+          ((float *)j.p[5])[r] = (float)rs;
+        } else
+          short_norm_double((double *)j.p[0] + r * width, (double *)j.p[3] + r * width, width, eps, w ? (double *)j.p[1] : NULL,
+                            b ? (double *)j.p[2] : NULL, (double *)j.p[4] + r, &var, (double *)j.p[5] + r);
+      }
+      made = PyTuple_Pack(3, out, mean, rstd);
+    } else
+      made = run_lines(&j, 0) < 0 ? PyErr_NoMemory() : PyTuple_Pack(3, out, mean, rstd);
   }
   Py_DECREF(x);
   Py_XDECREF(out);
@@ -297,6 +312,13 @@ static void centre(const Norm *j, long first, long step, long count, long k) { /
   const double all = (double)count * j->size;
   const long each = step == 1 ? count * j->size : j->size; /* segments one behind the other are one */
   if (step == 1) count = 1;
+  if (count == 1 && each <= FEW_IN_ROW && j->code <= F64) {
+    if (j->code == F32)
+      short_norm_float((float *)j->x + first * j->size, NULL, each, j->eps, NULL, NULL, j->mean + k, j->var + k, j->rstd + k);
+    else
+      short_norm_double((double *)j->x + first * j->size, NULL, each, j->eps, NULL, NULL, j->mean + k, j->var + k, j->rstd + k);
+    return;
+  }
   for (long i = 0; i < count; i++) {
     char *q[1] = {j->x + (first + i * step) * j->size * size};
     total += sum_of(j->sum(q, s, t, each, NULL));
@@ -312,6 +334,14 @@ static void centre(const Norm *j, long first, long step, long count, long k) { /
   j->rstd[k] = 1 / __builtin_sqrt(j->var[k] + j->eps);
 }
 static void apply(const Norm *j, long segment, long channel, long k) {
+  if (j->size <= FEW_IN_ROW && j->code <= F64) {
+    const double a = j->rstd[k] * parameter_at(j->w, j->wc, channel, 1), b = parameter_at(j->b, j->bc, channel, 0);
+    if (j->code == F32)
+      short_affine_float((float *)j->x + segment * j->size, (float *)j->out + segment * j->size, j->size, j->mean[k], a, b);
+    else
+      short_affine_double((double *)j->x + segment * j->size, (double *)j->out + segment * j->size, j->size, j->mean[k], a, b);
+    return;
+  }
   const long size = item_size[j->code], s[2] = {size, size};
   const char t[2] = {(char)j->code, (char)j->code};
   Number num[3];
@@ -848,6 +878,7 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 #include "moves.h"
 #include "nll.h"
 #include "recurrences.h"
+#include "gate.h"
 static const struct {
   const char *name;
   Native function;
@@ -912,4 +943,5 @@ static const struct {
                {"put", native_put},
                {"trace", native_trace},
                {"diag_embed", native_diag_embed},
+               {"glu", native_glu},
                POLYNOMIALS(POLYNOMIAL_ROW){NULL, NULL}};

@@ -12,8 +12,9 @@ typedef struct {
 } Polynomial;
 #define MOST_DEGREE 4096
 #define RECUR(T, COS, SIN, ACOS)                                                                      \
-  for (long i = first; i < last; i++) {                                                               \
-    const char *px = j->x + i * j->xs, *pn = j->n + i % j->period * j->ns;                            \
+  long place = first % j->period;                                                                     \
+  for (long i = first; i < last; i++, place = place + 1 == j->period ? 0 : place + 1) {               \
+    const char *px = j->x + i * j->xs, *pn = j->n + place * j->ns;                                    \
     T x = j->whole_x ? (T) * (const int64_t *)px : *(const T *)px;                                    \
     const T degree = j->whole_n ? (T) * (const int64_t *)pn : *(const T *)pn;                         \
     T *to = (T *)j->out + i;                                                                          \

@@ -446,7 +446,7 @@ FUNCTION(mirror_spectrum) {
 }
 
 /* padded(x, rank, before, after, mode): a new array with elements of x itself around its last `rank` dims: m mirrored at its
-   ends, r its ends repeated, c from its other end. Rows are copied with their edges, then whole rows from row to row. */
+   ends, r its ends repeated, c from its other end; or, for an array of one element as the mode, with that element. */
 typedef struct {
   uint64_t a, b;
 } Pair;
@@ -454,6 +454,7 @@ typedef struct {
   const char *x;
   char *y;
   long in[3], out[3], before[3], size;
+  const char *item;
   char mode;
 } Edges;
 static inline long place_of(const Edges *e, int d, long i) { /* which element of x stands at place i of y */
@@ -463,18 +464,31 @@ static inline long place_of(const Edges *e, int d, long i) { /* which element of
   if (e->mode == 'c') return k < 0 ? k + n : k >= n ? k - n : k;
   return k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k;
 }
-#define EDGE(T)                                                                                      \
-  for (long i = 0; i < before; i++) ((T *)to)[i] = ((const T *)from)[place_of(e, 2, i)];             \
-  for (long i = before + n; i < e->out[2]; i++) ((T *)to)[i] = ((const T *)from)[place_of(e, 2, i)]; \
+#define EDGE(T)                                                                          \
+  {                                                                                      \
+    T *q = (T *)to;                                                                      \
+    const T *p = (const T *)from, item = e->item ? *(const T *)e->item : *p;             \
+    if (!p)                                                                              \
+      for (long i = 0; i < e->out[2]; i++) q[i] = item;                                  \
+    else {                                                                               \
+      for (long i = 0; i < before; i++) q[i] = e->item ? item : p[place_of(e, 2, i)];    \
+      if (n < 128)                                                                       \
+        for (long i = 0; i < n; i++) q[before + i] = p[i];                               \
+      else                                                                               \
+        copy_bytes(q + before, p, (size_t)n * sizeof(T));                                \
+      for (long i = before + n; i < e->out[2]; i++) q[i] = e->item ? item : p[place_of(e, 2, i)]; \
+    }                                                                                    \
+  }                                                                                      \
   break;
 static void edges_part(void *argument, long first, long last) {
   const Edges *e = argument;
   const long n = e->in[2], before = e->before[2], planes = e->out[0] * e->out[1];
+  long image = first / planes, d = first % planes / e->out[1], h = first % e->out[1];
   for (long r = first; r < last; r++) {
-    const long image = r / planes, d = r % planes / e->out[1], h = r % e->out[1];
-    const char *from = e->x + ((image * e->in[0] + place_of(e, 0, d)) * e->in[1] + place_of(e, 1, h)) * n * e->size;
+    const long d0 = e->item ? d - e->before[0] : place_of(e, 0, d), h0 = e->item ? h - e->before[1] : place_of(e, 1, h);
+    const int outside = d0 < 0 || d0 >= e->in[0] || h0 < 0 || h0 >= e->in[1];
+    const char *from = outside ? NULL : e->x + ((image * e->in[0] + d0) * e->in[1] + h0) * n * e->size;
     char *to = e->y + r * e->out[2] * e->size;
-    copy_bytes(to + before * e->size, from, (size_t)(n * e->size));
     switch (e->size) {
     case 1:
     EDGE(uint8_t) case 2:
@@ -482,18 +496,25 @@ static void edges_part(void *argument, long first, long last) {
     EDGE(uint32_t) case 8:
       EDGE(uint64_t) default : EDGE(Pair)
     }
+    if (++h < e->out[1]) continue;
+    h = 0;
+    if (++d < e->out[0]) continue;
+    d = 0;
+    image++;
   }
 }
 FUNCTION(padded) {
   PyArrayObject *x = array_at(args, 0);
   const long rank = PyLong_AsLong(args[1]);
-  const char mode = (char)PyUnicode_READ_CHAR(args[4], 0);
+  PyArrayObject *item = array_at(args, 4);
+  const char mode = item ? 0 : (char)PyUnicode_READ_CHAR(args[4], 0);
   if (PyErr_Occurred()) return NULL;
+  if (item && (!plain(item) || PyArray_SIZE(item) != 1 || PyArray_DESCR(item) != PyArray_DESCR(x))) Py_RETURN_NONE;
   if (!plain(x) || !PyArray_SIZE(x) || rank < 1 || rank > 3 || PyArray_NDIM(x) < rank || PyArray_NDIM(x) > 8 ||
       PyDataType_REFCHK(PyArray_DESCR(x)) || !PyTuple_Check(args[2]) || !PyTuple_Check(args[3]) ||
       PyTuple_GET_SIZE(args[2]) != rank || PyTuple_GET_SIZE(args[3]) != rank)
     Py_RETURN_NONE;
-  Edges e = {PyArray_BYTES(x), NULL, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, PyArray_ITEMSIZE(x), mode};
+  Edges e = {PyArray_BYTES(x), NULL, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, PyArray_ITEMSIZE(x), item ? PyArray_BYTES(item) : NULL, mode};
   const int nd = PyArray_NDIM(x);
   npy_intp dims[8];
   long rows = 1;

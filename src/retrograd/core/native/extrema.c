@@ -45,27 +45,56 @@ static PyObject *reduced_array(PyArrayObject *x, const Rows *r, int keep, PyArra
   return PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL);
 }
 /* A value that is not a number comes before all others; of equal ones the first counts. */
-#define BEST(T, CMP)                                                                    \
+#define LANES 16
+#define FIRST_BEST(T, name, CMP)                                                                     \
+  CLONES static long name##_##T(const T *p, long n) {                                                \
+    T best[LANES], most;                                                                             \
+    long k = LANES;                                                                                  \
+    for (int l = 0; l < LANES; l++) best[l] = p[l];                                                  \
+    for (; k + LANES <= n; k += LANES)                                                               \
+      for (int l = 0; l < LANES; l++) best[l] = (p[k + l] CMP best[l]) | (p[k + l] != p[k + l]) ? p[k + l] : best[l]; \
+    most = best[0];                                                                                  \
+    for (int l = 1; l < LANES; l++) most = best[l] CMP most || best[l] != best[l] ? best[l] : most;  \
+    for (; k < n; k++) most = p[k] CMP most || p[k] != p[k] ? p[k] : most;                           \
+    for (k = 0; k + LANES <= n; k += LANES) {                                                        \
+      int met = 0;                                                                                   \
+      for (int l = 0; l < LANES; l++) met |= (p[k + l] == most) | (p[k + l] != p[k + l]);            \
+      if (met) break;                                                                                \
+    }                                                                                                \
+    while (!(p[k] == most || p[k] != p[k])) k++;                                                     \
+    return k;                                                                                        \
+  }
+FIRST_BEST(float, largest, >)
+FIRST_BEST(float, smallest, <)
+FIRST_BEST(double, largest, >)
+FIRST_BEST(double, smallest, <)
+FIRST_BEST(int64_t, largest, >)
+FIRST_BEST(int64_t, smallest, <)
+#define BEST(T, name, CMP)                                                              \
   for (long o = 0; o < r.outer; o++)                                                    \
     for (long i = 0; i < r.inner; i++) {                                                \
       const T *p = (const T *)PyArray_DATA(x) + o * r.n * r.inner + i;                  \
       T best = *p;                                                                      \
       long at = 0;                                                                      \
-      for (long k = 1; k < r.n; k++) {                                                  \
-        const T v = p[k * r.inner];                                                     \
-        if (v CMP best || (v != v && best == best)) {                                   \
-          best = v;                                                                     \
-          at = k;                                                                       \
+      if (r.inner == 1 && r.n >= 2 * LANES) {                                           \
+        at = name##_##T(p, r.n);                                                        \
+        best = p[at];                                                                   \
+      } else                                                                            \
+        for (long k = 1; k < r.n; k++) {                                                \
+          const T v = p[k * r.inner];                                                   \
+          if (v CMP best || (v != v && best == best)) {                                 \
+            best = v;                                                                   \
+            at = k;                                                                     \
+          }                                                                             \
         }                                                                               \
-      }                                                                                 \
       where[o * r.inner + i] = at;                                                      \
       if (values) ((T *)PyArray_DATA((PyArrayObject *)values))[o * r.inner + i] = best; \
     }
 #define BESTS(T) \
   if (largest) { \
-    BEST(T, >)   \
+    BEST(T, largest, >)   \
   } else {       \
-    BEST(T, <)   \
+    BEST(T, smallest, <)   \
   }              \
   break;
 static PyObject *extreme(PyObject *const *args, Py_ssize_t given, int largest, int with_values) {

@@ -173,10 +173,22 @@ static PyObject *padded(PyArrayObject *x, PyObject *amounts, int mode, PyObject 
       else
         p += k * PyArray_STRIDE(x, d);
     }
-    for (long c = 0; c < columns; c++, q += size) {
+    const long before = by[0], own = outside || step != size ? 0 : PyArray_DIM(x, nd - 1);
+    for (long c = 0; c < columns; c++) {
+      if (own && c == before) {
+        memcpy(q + c * size, p, (size_t)(own * size));
+        if ((c += own) == columns) break;
+      }
       const int k = outside ? -1 : places[nd - 1][c];
-      memcpy(q, k < 0 ? (const char *)&number : p + k * step, (size_t)size);
+      const char *from = k < 0 ? (const char *)&number : p + k * step;
+      if (size == 4)
+        memcpy(q + 4 * c, from, 4);
+      else if (size == 8)
+        memcpy(q + 8 * c, from, 8);
+      else
+        memcpy(q + c * size, from, (size_t)size);
     }
+    q += columns * size;
     for (int d = nd - 2; d >= 0; d--) {
       if (++at[d] < dims[d]) break;
       at[d] = 0;

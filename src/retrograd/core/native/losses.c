@@ -165,6 +165,11 @@ typedef struct {
   double p;
   int code;
 } Rows;
+#if defined(__GNUC__) && !defined(__clang__)
+#define IN_ANY_ORDER __attribute__((optimize("O3", "associative-math", "no-signed-zeros", "no-trapping-math")))
+#else
+#define IN_ANY_ORDER
+#endif
 #define NORMS(T)                                                                                                             \
   static double norm_##T(const T *x, const T *y, long width, double p) {                                                     \
     double total = 0;                                                                                                        \
@@ -192,19 +197,10 @@ typedef struct {
     if (distance == 0 || (p < 1 && d == 0)) return 0;                                                                        \
     return p == 2 ? d / distance : sign * pow(fabs(d), p - 1) / pow(distance, p - 1);                                        \
   }                                                                                                                          \
-  CLONES static double euclid_##T(const T *x, const T *y, long width) {                                                      \
-    double lane[8] = {0};                                                                                                    \
-    long k = 0;                                                                                                              \
-    for (; k + 8 <= width; k += 8)                                                                                           \
-      for (int l = 0; l < 8; l++) {                                                                                          \
-        const double a = (double)(T)(x[k + l] - y[k + l]);                                                                   \
-        lane[l] += a * a;                                                                                                    \
-      }                                                                                                                      \
-    for (; k < width; k++) {                                                                                                 \
-      const double a = (double)(T)(x[k] - y[k]);                                                                             \
-      lane[0] += a * a;                                                                                                      \
-    }                                                                                                                        \
-    return sqrt(((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7])));                  \
+  CLONES IN_ANY_ORDER static double euclid_##T(const T *x, const T *y, long width) {                                         \
+    T sum = 0;                                                                                                               \
+    for (long k = 0; k < width; k++) sum += (x[k] - y[k]) * (x[k] - y[k]);                                                   \
+    return sqrt((double)sum);                                                                                                \
   }                                                                                                                          \
   CLONES static void push_##T(T factor, const T *x, const T *y, T *restrict a, T *restrict b, long width) {                  \
     for (long e = 0; e < width; e++) {                                                                                       \
@@ -274,7 +270,7 @@ FUNCTION(pair_distances) {
   const long pairs = j.n * (j.n - 1) / 2;
   npy_intp dims[1] = {pairs};
   const int code = code_of(x);
-  if (j.n < 2 || j.n > 1000 ||
+  if (j.n < 2 || j.n > 1 << 15 ||
       (back && (!is_float(d) || !is_float(g) || code_of(d) != code || code_of(g) != code || PyArray_SIZE(d) != pairs ||
                 PyArray_SIZE(g) != pairs)))
     Py_RETURN_NONE;

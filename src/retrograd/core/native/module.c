@@ -17,7 +17,7 @@
                                       X(pool_windows) X(pool_fractional) X(same) X(contains) X(within) X(mix) X(reciprocals)   \
                                           X(complex_from) X(multiply_bfloat) X(convolve_tiles) X(channel_sums)                 \
                                               X(small_routines) X(invert) X(mirror_spectrum) X(padded) X(scatter_value)        \
-                                                  X(scatter_reduce) X(segment_reduce) X(glu) X(hstack) X(vstack) X(dstack)     \
+                                                  X(scatter_reduce) X(segment_reduce) X(hstack) X(vstack) X(dstack)     \
                                                       X(column_stack) X(repeat) X(tile) X(kron) X(pad) X(reflection_pad1d)     \
                                                           X(reflection_pad2d) X(reflection_pad3d) X(replication_pad1d)         \
                                                               X(replication_pad2d) X(replication_pad3d) X(fft_c2c) X(fft_r2c)  \

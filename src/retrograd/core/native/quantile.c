@@ -124,7 +124,22 @@ FUNCTION(nanquantile) { return quantiles(args, given, 1); }
       for (long i = 0; i < l.inner; i++) {                    \
         const T *r = p + o * l.n * l.inner + i;               \
         T a = *r, b = *r;                                     \
-        for (long k = 1; k < l.n; k++) {                      \
+        long k = 1;                                           \
+        if (l.inner == 1 && l.n >= 32) {                      \
+          T x0[16], x1[16];                                   \
+          for (int c = 0; c < 16; c++) x0[c] = x1[c] = r[c];  \
+          for (k = 16; k + 16 <= l.n; k += 16)                \
+            for (int c = 0; c < 16; c++) {                    \
+              const T v = r[k + c];                           \
+              x0[c] = (v < x0[c]) | (v != v) ? v : x0[c];     \
+              x1[c] = (v > x1[c]) | (v != v) ? v : x1[c];     \
+            }                                                 \
+          for (int c = 0; c < 16; c++) {                      \
+            a = a != a ? a : x0[c] < a || x0[c] != x0[c] ? x0[c] : a; \
+            b = b != b ? b : x1[c] > b || x1[c] != x1[c] ? x1[c] : b; \
+          }                                                   \
+        }                                                     \
+        for (; k < l.n; k++) {                                \
           const T v = r[k * l.inner];                         \
           a = a != a ? a : v < a || v != v ? v : a;           \
           b = b != b ? b : v > b || v != v ? v : b;           \

@@ -99,33 +99,6 @@ FUNCTION(segment_reduce) {
   return (PyObject *)made;
 }
 
-/* glu(self, dim) */
-#define GATED(T, EXP)                                                                  \
-  {                                                                                    \
-    const T *p = PyArray_DATA(x);                                                      \
-    T *q = PyArray_DATA(made);                                                         \
-    for (long o = 0; o < outer; o++, p += 2 * run, q += run)                           \
-      for (long i = 0; i < run; i++) q[i] = p[i] * ((T)1 / ((T)1 + EXP(-p[run + i]))); \
-  }
-FUNCTION(glu) {
-  PyArrayObject *x = given == 2 ? array_at(args, 0) : NULL;
-  if (!behaved(x) || !plain(x) || !is_real_code(code_of(x))) Py_RETURN_NONE;
-  const int nd = PyArray_NDIM(x), dim = wrapped_dim(args[1], nd);
-  npy_intp dims[NPY_MAXDIMS];
-  long outer = 1, run = 1;
-  if (dim < 0 || PyArray_DIM(x, dim) % 2) Py_RETURN_NONE;
-  for (int d = 0; d < nd; d++) {
-    dims[d] = d == dim ? PyArray_DIM(x, d) / 2 : PyArray_DIM(x, d);
-    if (d < dim)
-      outer *= dims[d];
-    else
-      run *= dims[d];
-  }
-  PyArrayObject *made = new_of(x, nd, dims);
-  if (!made) return NULL;
-  if (code_of(x) == NPY_FLOAT) GATED(float, expf) else GATED(double, exp) return (PyObject *)made;
-}
-
 /* ---- bags: sums or means of rows of a table. Measured, one thread, float32, 6700 bags of 3 rows of 64: 0.8 ms (gathered and
    added with NumPy 2.7). */
 typedef struct {
@@ -159,7 +132,7 @@ typedef struct {
     }                                                                                             \
   }                                                                                               \
   break;
-static void sum_part(void *argument, long first, long last) {
+CLONES static void sum_part(void *argument, long first, long last) {
   const Bags *j = argument;
   switch (j->code) {
   case NPY_FLOAT: BAG(float, float, , )

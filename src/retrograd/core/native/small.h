@@ -2,9 +2,6 @@
  * strides. */
 #ifndef RETROGRAD_SMALL_H
 #define RETROGRAD_SMALL_H
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("Os") /* calls cost more than the loops here */
-#endif
 #include "native.h"
 #define SMALL 4096
 static inline int is_real_code(int code) { return code == NPY_FLOAT || code == NPY_DOUBLE; }

@@ -41,10 +41,15 @@ static int usable(PyArrayObject *a, PyArrayObject *like) {
     for (long b = 0; b < n[0]; b++)                                                                         \
       for (long i = 0; i < n[1]; i++)                                                                       \
         for (long j = 0; j < n[2]; j++) {                                                                   \
-          double sum = 0;                                                                                   \
+          double sum = 0, part[4] = {0};                                                                    \
+          const long ps = x.step[2], rs = y.step[1];                                                        \
+          long k = 0;                                                                                       \
           const char *p = x.p + b * x.step[0] + i * x.step[1], *r = y.p + b * y.step[0] + j * y.step[2];    \
-          for (long k = 0; k < inner; k++)                                                                  \
-            sum += (double)IN(*(const T *)(p + k * x.step[2])) * (double)IN(*(const T *)(r + k * y.step[1])); \
+          for (; k + 8 <= inner; k += 4)                                                                    \
+            for (int l = 0; l < 4; l++, p += ps, r += rs)                                                   \
+              part[l] += (double)IN(*(const T *)p) * (double)IN(*(const T *)r);                             \
+          if (k) sum = (part[0] + part[1]) + (part[2] + part[3]);                                           \
+          for (; k < inner; k++, p += ps, r += rs) sum += (double)IN(*(const T *)p) * (double)IN(*(const T *)r); \
           const double own = s ? IN(*(const T *)(s->p + b * s->step[0] + i * s->step[1] + j * s->step[2])) : 0; \
           *q++ = (T)OUT(s && beta != 0 ? alpha * sum + beta * own : alpha * sum);                              \
         }                                                                                                   \

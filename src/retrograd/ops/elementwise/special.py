@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
+from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME
@@ -103,10 +104,19 @@ def gamma_density(self: Any, other: Any) -> Any:
     return (plus(self, -1) * other.log() - other - self.lgamma()).exp()
 
 
+def gamma_integral(name: str, scipy_name: str) -> Any:
+    exact = by_scipy(f"{name}_cpu", scipy_name, halves=True)
+
+    def kernel(xp: Any, self: Any, other: Any) -> Any:
+        made = native_on_copies(native, name, self, other)
+        return exact(xp, self, other) if made is None else made
+    return kernel
+
+
 for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc", -1)):
     defop(
         f"{name}(Tensor self, Tensor other) -> Tensor",
-        kernel=by_scipy(f"{name}_cpu", scipy_name, halves=True), promote="common", widen=True, inplace=True,
+        kernel=gamma_integral(name, scipy_name), promote="common", widen=True, inplace=True,
         vjp=dict(self=missing(f"{name}: input"),
                  other=(lambda grad, self, other: grad * gamma_density(self, other)) if sign > 0 else
                        (lambda grad, self, other: -grad * gamma_density(self, other))),

@@ -1,7 +1,7 @@
 """Products of matrices and vectors: mm, bmm, mv, dot and the forms that add to a tensor."""
 from __future__ import annotations
 
-from functools import lru_cache
+import math
 from typing import Any
 
 import numpy as np
@@ -675,13 +675,23 @@ vdot = defop(
 
 
 # ---- three-way products
-@lru_cache(maxsize=256)
-def order_of(shapes: Any, kept: Any, result: Any) -> Any:
-    """The multiplication order of three arrays with these shapes and dimensions."""
-    operands: list[Any] = []
-    for shape, dims in zip(shapes, kept, strict=True):
-        operands += [np.broadcast_to(np.zeros(1), shape), list(dims)]
-    return np.einsum_path(*operands, list(result), optimize=True)[0]
+def pair_product(xp: Any, a: Any, b: Any, left: Any) -> Any:
+    """The sum of products of two (array, dimensions) pairs over the dimensions that are not `left`, as such a pair."""
+    shared = [d for d in a[1] if d in b[1]]
+    batch, inner = [d for d in shared if d in left], [d for d in shared if d not in left]
+    single = [[d for d in dims if d not in shared] for _, dims in (a, b)]
+    if any([d not in left for dims in single for d in dims]) or any(
+            [a[0].shape[a[1].index(d)] != b[0].shape[b[1].index(d)] for d in shared]):
+        left = [d for d in sorted({*a[1], *b[1]}) if d in left]
+        return xp.einsum(a[0], a[1], b[0], b[1], left), left
+
+    def grouped(array: Any, dims: Any, *groups: Any) -> Any:
+        sizes = [math.prod([array.shape[dims.index(d)] for d in group]) for group in groups]
+        order = [dims.index(d) for group in (batch, *groups) for d in group]
+        return array.transpose(order).reshape([array.shape[dims.index(d)] for d in batch] + sizes)
+    made = (xp.matmul if batch else matrices)(grouped(*a, single[0], inner), grouped(*b, inner, single[1]))
+    sizes = [array.shape[dims.index(d)] for (array, dims), own in zip((a, b), single, strict=True) for d in own]
+    return made.reshape([*made.shape[:len(batch)], *sizes]), batch + single[0] + single[1]
 
 
 def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
@@ -691,8 +701,12 @@ def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: 
     arrays = [wide(array) for array in (i1, i2, i3)]
     kept = tuple([tuple([d for d in range(total) if d not in missing]) for missing in (expand1, expand2, expand3)])
     left = tuple([d for d in range(total) if d not in sumdim])
-    order = order_of(tuple([a.shape for a in arrays]), kept, left)
-    result = xp.einsum(arrays[0], kept[0], arrays[1], kept[1], arrays[2], kept[2], left, optimize=order)
+    pairs = list(zip(arrays, [list(dims) for dims in kept], strict=True))
+    sizes = {d: n for array, dims in pairs for d, n in zip(dims, array.shape, strict=True) if n != 1}
+    last = min(range(3), key=lambda i: math.prod([n for d, n in sizes.items() if d in {*kept[i - 1], *kept[i - 2]}]))
+    made = pair_product(xp, pairs[last - 2], pairs[last - 1], {*left, *kept[last]})
+    result, dims = pair_product(xp, made, pairs[last], left)
+    result = result.transpose([dims.index(d) for d in left])
     return xp.ascontiguousarray(result).astype(i1.dtype, copy=False)
 
 

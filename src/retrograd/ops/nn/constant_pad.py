@@ -36,6 +36,11 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
 
 def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
     shape = padded_shape(self.shape, pad)
+    if native is not None and 0 < len(pad) <= 6 and max(pad) > 0 <= min(pad) and not geometry.channels_last_like(self):
+        made = native.padded(self, len(pad) // 2, tuple(pad[::2][::-1]), tuple(pad[1::2][::-1]),
+                             xp.asarray(as_element(value, self.dtype), self.dtype))
+        if made is not None:
+            return made
     source, target = [slice(None)] * self.ndim, [slice(None)] * self.ndim
     for i in range(len(pad) // 2):
         d = self.ndim - 1 - i

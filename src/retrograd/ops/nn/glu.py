@@ -93,7 +93,7 @@ glu_backward = backward_op(
     batch=batch_along, promote=None, widen=True)
 defop(
     "glu(Tensor self, int dim=-1) -> Tensor",
-    kernel=limited("glu_cpu", FLOATS, glu_kernel), check=proven(check_glu), lower="@native.glu",
+    kernel=limited("glu_cpu", FLOATS, glu_kernel), check=proven(check_glu), lower="@glu",
     vjp=dict(self=lambda grad, self, dim: call(glu_backward, [grad, self, dim])), jvp=glu_tangent,
     batch=families.shift_dims("dim"), widen=True, variants="",
 )

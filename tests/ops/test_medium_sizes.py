@@ -1,0 +1,93 @@
+"""Kernels around the sizes where their loops change: lanes, short segments, rows of padding, small products of halves."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+import retrograd.nn.functional as F
+
+
+def values(*shape: int, dtype: str = "float32") -> np.ndarray:
+    return (np.random.default_rng(0).standard_normal(shape) * 5).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 100, 4095])
+def test_extrema_of_rows(n: int, dtype: str) -> None:
+    x = values(n, dtype=dtype)
+    for _ in range(2):
+        t = torch.tensor(x)
+        assert t.argmax().item() == x.argmax() and t.argmin().item() == x.argmin()
+        assert t.max(0).indices.item() == x.argmax() and t.min(0).indices.item() == x.argmin()
+        np.testing.assert_array_equal([end.item() for end in t.aminmax()], [x.min(), x.max()])
+        if dtype != "int64":
+            x[n // 2] = np.nan                       # the first of several counts as the largest and the smallest
+            x[n // 2 + n // 4] = np.nan
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 4, 32, 33])
+def test_norms_of_short_segments(width: int, dtype: str) -> None:
+    x = values(6, 4, width, dtype=dtype)
+    layer, mean, rstd = torch.native_layer_norm(torch.tensor(x), (width,), None, None, 1e-5)
+    centred = x - x.mean(-1, keepdims=True)
+    wanted = 1 / np.sqrt((centred.astype("d") ** 2).mean(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(layer.numpy(), centred * wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(rstd.numpy(), wanted, rtol=1e-4)
+    np.testing.assert_allclose(mean.numpy(), x.mean(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+    groups = x.reshape(6, 2, -1)
+    weight, bias = values(4, dtype=dtype), values(4, dtype=dtype)
+    normal = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    made = F.group_norm(torch.tensor(x), 2, torch.tensor(weight), torch.tensor(bias))
+    np.testing.assert_allclose(made.numpy(), normal.reshape(x.shape) * weight[:, None] + bias[:, None], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 40), (8, 4, 30, 30)])
+def test_padding_with_a_constant(shape: tuple[int, ...], dtype: str) -> None:
+    x = values(*shape).astype(dtype)
+    for pad in ([1, 2], [0, 0, 2, 1], [3, 0, 0, 1]):
+        widths = [(0, 0)] * (len(shape) - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+        np.testing.assert_array_equal(F.pad(torch.tensor(x), pad, value=1).numpy(), np.pad(x, widths, constant_values=1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_small_products_of_halves_are_rounded_once(dtype: torch.dtype) -> None:
+    a, b, c = (torch.tensor(values(*shape)).to(dtype) for shape in ((5, 6), (6, 7), (7,)))
+    wide = a.float() @ b.float()
+    assert torch.equal(a @ b, wide.to(dtype)) and torch.equal(b.mT @ a.mT, wide.mT.to(dtype))
+    assert torch.equal(torch.addmm(c, a, b), (wide + c.float()).to(dtype))
+    assert torch.equal(torch.stack([a, a]) @ torch.stack([b, b]), torch.stack([wide, wide]).to(dtype))
+    with pytest.raises(RuntimeError):
+        a @ a
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_small_products(dtype: str) -> None:
+    a, b = values(300, 2, 3, dtype=dtype), values(300, 3, 4, dtype=dtype)
+    np.testing.assert_allclose(torch.bmm(torch.tensor(a), torch.tensor(b)).numpy(), a @ b, rtol=1e-5, atol=1e-4)
+
+
+def test_gate_halves_any_dimension() -> None:
+    x = values(4, 6, 8)
+    for dim in range(3):
+        first, second = np.split(x, 2, dim)
+        np.testing.assert_allclose(F.glu(torch.tensor(x), dim).numpy(), first / (1 + np.exp(-second)), rtol=1e-5, atol=1e-6)
+
+
+def test_distances_and_three_way_products() -> None:
+    for width in (1, 7, 16, 33):
+        x = values(9, width)
+        wanted = [np.linalg.norm(x[i] - x[j]) for i in range(9) for j in range(i + 1, 9)]
+        np.testing.assert_allclose(torch.pdist(torch.tensor(x)).numpy(), wanted, rtol=1e-5)
+    a, b, w = values(6, 5), values(6, 3), values(4, 5, 3)
+    np.testing.assert_allclose(F.bilinear(*map(torch.tensor, (a, b, w))).numpy(), np.einsum("bi,oij,bj->bo", a, w, b),
+                               rtol=1e-4, atol=1e-3)
+
+
+def test_incomplete_gamma_integrals_of_turned_arrays() -> None:
+    x = abs(values(5, 6, dtype="float64")) + 0.1
+    t = torch.tensor(x)
+    for f in (torch.igamma, torch.igammac):
+        assert torch.equal(f(t.mT, t.mT), f(t, t).mT)
