@@ -279,7 +279,8 @@ def asked_for(results: Any, return_inverse: bool, return_counts: bool) -> Any:
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:
     """The different elements, or with `dim` the different slices, in ascending order."""
-    op, flags = unique2, dict(sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+    flags: dict[str, Any] = dict(sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+    op = unique2
     if dim is not None:
         op, flags = unique_dim, dict(dim=dim, **flags)
     results = call(op, resolve(op.name, [op.schema], (input,), flags)[1])
