@@ -374,3 +374,17 @@ def test_next_numbers_are_those_of_numpy(dtype: Any) -> None:
     made = torch.nextafter(torch.from_numpy(x.copy()), torch.from_numpy(y.copy())).numpy()
     assert np.array_equal(made, wanted, equal_nan=True)
     assert np.array_equal(np.signbit(made)[wanted == 0], np.signbit(wanted)[wanted == 0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_short_rows_take_operands_that_are_constant_along_the_row(dtype: Any) -> None:
+    for rows, n in ((8, 20), (10, 8), (70, 33), (129, 100)):
+        for function in (F.softmax, F.log_softmax):
+            x = numbers(rows, n).to(dtype).requires_grad_()
+            weight = numbers(rows, 1, seed=1).to(dtype)
+            y = function(x, 1)
+            for one in (weight.expand(rows, n), torch.ones((), dtype=dtype).expand(rows, n)):
+                (found,) = torch.autograd.grad(y, x, one, retain_graph=True)
+                (wanted,) = torch.autograd.grad(y, x, one.contiguous(), retain_graph=True)
+                tolerance = TOLERANCE[dtype] * n
+                torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance)

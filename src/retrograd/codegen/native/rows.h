@@ -200,7 +200,7 @@ static void short_task(void *argument, long k) {
     long s[MAXOP];
     for (int o = 0; o < j->nop; o++) {
       q[o] = start + o * unit;
-      s[o] = j->cs[o] ? side * item_size[(int)t[o]] : item_size[(int)t[o]];
+      s[o] = o < j->nin || j->cs[o] ? side * item_size[(int)t[o]] : item_size[(int)t[o]];
       if (o >= j->nin) continue;
       if (half[o]) {
         widen_rows(j, o, r, m, flat, 0);
