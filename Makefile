@@ -8,7 +8,7 @@ CONFORMANCE ?= ../shared/conformance
 
 SOURCES := $(shell find src -name '*.py' -o -name '*.pxd')
 BUILD_FILES := pyproject.toml setup.py
-BUILD_NEEDS := 'setuptools>=77' wheel 'cython>=3.1' 'numpy>=2.0' ml_dtypes
+BUILD_NEEDS := 'setuptools>=77' wheel 'cython>=3.3.1' 'numpy>=2.0' ml_dtypes
 PIP := -m pip --disable-pip-version-check --quiet --no-input
 # With a compiler at hand a core that does not compile is an error; without one, plain Python is what there is.
 COMPILED := $(if $(shell command -v $(or $(CC),cc) 2>/dev/null || command -v gcc 2>/dev/null),1,0)

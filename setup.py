@@ -28,9 +28,12 @@ C_DIR = Path("build") / "cython"
 KERNELS = "retrograd.core._kernels"
 NATIVE = "retrograd.core._native"
 KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
+SHARED = "retrograd.core._shared"             # Cython's function types and error helpers, else repeated in every module
+SHARED_C = C_DIR / "retrograd" / "core" / "_shared.c"
 LOOPS = "retrograd.core._loops"               # the generated loops, see codegen/README.md
 LOOPS_SOURCES = SRC / "retrograd" / "codegen" / "native"
 LOOPS_DIR = Path("build") / "loops"
+NOT_FROM_PYTHON = (KERNELS, NATIVE, LOOPS, SHARED)
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
 # Indices and None are checked, so that no call can end the process: what plain Python raises is raised here too. No pickling is
@@ -87,7 +90,7 @@ def hot_modules() -> list[Extension]:
 def extensions() -> list[Extension]:
     if switched_on("RETROGRAD_PLAIN"):
         return []
-    found = hot_modules()
+    found = [*hot_modules(), Extension(SHARED, [SHARED_C.as_posix()], depends=["setup.py"])]
     if (SRC / "retrograd" / "codegen" / "small_kernels.py").exists():
         found.append(Extension(KERNELS, [KERNELS_C.as_posix()], depends=["setup.py"]))
     native = SRC / "retrograd" / "core" / "native"
@@ -160,11 +163,19 @@ def translate(modules: list[Extension]) -> None:
 
     translated = cythonize(modules, build_dir=str(C_DIR), include_path=[str(SRC)], compiler_directives=DIRECTIVES,
                            emit_linenums=False, quiet=True, force=any(map(stale, modules)),
-                           nthreads=os.cpu_count() or 1)
+                           nthreads=os.cpu_count() or 1, shared_utility_qualified_name=SHARED)
     for module, result in zip(modules, translated):
         module.sources = result.sources
         for source in result.sources:
             delay_dictionaries(Path(source))
+
+
+def write_shared() -> None:
+    """Let Cython write the C file of `_shared`, which every compiled module imports."""
+    if not SHARED_C.exists() or SHARED_C.stat().st_mtime < Path("setup.py").stat().st_mtime:
+        SHARED_C.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude", "MemoryView", "--module-name", SHARED,
+                        str(SHARED_C)], check=True)
 
 
 def delay_dictionaries(source: Path) -> None:
@@ -199,9 +210,10 @@ class BuildExt(build_ext):
 
         if any(module.name == KERNELS for module in self.extensions) and not generate_kernels():
             self.extensions = [module for module in self.extensions if module.name not in (KERNELS, LOOPS)]
-        hot = [module for module in self.extensions if module.name not in (KERNELS, NATIVE, LOOPS)]
+        hot = [module for module in self.extensions if module.name not in NOT_FROM_PYTHON]
         if hot:
             translate(hot)
+            write_shared()
         for module in self.extensions:
             module.include_dirs.append(numpy.get_include())
             module.define_macros += MACROS
