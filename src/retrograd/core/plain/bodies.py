@@ -14,7 +14,7 @@ import numpy as np
 
 from retrograd.core import dispatch
 from retrograd.core.convert import SMALL
-from retrograd.core.dispatch import call_ordinary, make_view
+from retrograd.core.dispatch import call_ordinary, gradient_mask, gradients_of_write
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.kernels import run_kernel, write_into
 from retrograd.core.lists import Each
@@ -22,10 +22,10 @@ from retrograd.core.origin import remember
 from retrograd.core.plain.operators import COMMON, constant, new_text, run_text
 from retrograd.core.plain.straight import Kernels, straight
 from retrograd.core.recipe import NOT_IMPLEMENTED, SHAPE, SIZES, VALUE
-from retrograd.core.record import dropped, finish, node_class, record, save_results
+from retrograd.core.record import dropped, finish, node_class, record, save_results, save_written
 from retrograd.core.saved import save_output
 from retrograd.core.tensor import Size, Tensor, View, counter_of, new_tensor, wants_grad
-from retrograd.core.views import DEFAULT, NO_GRAD_MODE
+from retrograd.core.views import DEFAULT, LONGEST, NO_GRAD_MODE, rebase, shorten
 
 WIDEST = 4                     # tensor inputs whose node is written out: there are lines for each of their combinations
 VARIABLE = re.compile(r"\b[ac]\d")           # in the text of an expression that is not the same in every call
@@ -50,10 +50,11 @@ def is_regular(array: Any) -> bool:
 
 
 SPACE: dict[str, Any] = dict(
-    COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, make_view=make_view, run_kernel=run_kernel, record=record,
+    COMMON, ASK=ASK, np=np, call_ordinary=call_ordinary, run_kernel=run_kernel, record=record,
     finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
     write_into=write_into, counter_of=counter_of, is_regular=is_regular, number_as=number_as, remember=remember,
-    save_output=save_output, View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT,
+    save_output=save_output, View=View, NO_GRAD_MODE=NO_GRAD_MODE, DEFAULT=DEFAULT, LONGEST=LONGEST, shorten=shorten,
+    gradient_mask=gradient_mask, gradients_of_write=gradients_of_write, rebase=rebase, save_written=save_written,
 )
 
 
@@ -73,19 +74,21 @@ def item_function(op: Any, names: list[str], types: dict[int, Any]) -> Any:
     return space["item"]
 
 
-# `dispatch.make_view` for a tensor that is not a view and needs no gradient, or where none is recorded
+# `dispatch.make_view`
 VIEW = """
-    flags = switches.any_mode and tls.run_flags
-    if SOURCE._view is not None or (SOURCE._requires and not flags):
-        t = make_view(op, SOURCE, REST, z)
+    c = SOURCE._counter
+    if c is None: c = counter_of(SOURCE)
+    t._counter = c
+    v = t._view = new(View)
+    v.op, v.args, v.output, v.version = op, REST, -1, c.n
+    v.creation = NO_GRAD_MODE if switches.any_mode and flags else DEFAULT
+    parent = SOURCE._view
+    if parent is None: v.parent, v.depth, v.base = None, 0, SOURCE
     else:
-NEW
-        c = SOURCE._counter
-        if c is None: c = counter_of(SOURCE)
-        t._counter = c
-        v = t._view = new(View)
-        v.op, v.args, v.output, v.version, v.parent, v.depth, v.base = op, REST, -1, c.n, None, 0, SOURCE
-        v.creation = NO_GRAD_MODE if flags else DEFAULT
+        if parent.depth >= LONGEST: parent = shorten(SOURCE)
+        v.parent, v.depth, v.base = parent, parent.depth + 1, parent.base
+        if v.creation == DEFAULT: v.creation = parent.creation
+    if wanted:
 """
 
 
@@ -105,6 +108,15 @@ if nPLACE is None or SOURCE._view is not None: nPLACE = edge_from(node, SOURCE)
 if SOURCE._nr and nPLACE is not None:
     if node._nrs_ is None: node._nrs_ = [0] * COUNT
     node._nrs_[PLACE] = SOURCE._nr
+"""
+
+# `dispatch.call_inplace`
+RECORD_WRITE = """
+    node = None
+    wanted = WANTS
+    if (wanted or TARGET._view is not None) and not (switches.any_mode and tls.run_flags == 1):
+        wanted = gradients_of_write(op, (VALUES,), gradient_mask(op, (VALUES,)) if wanted else 0)
+        if wanted: node = record(op, (VALUES,), wanted, True)
 """
 
 
@@ -214,10 +226,11 @@ class Body:
     def view(self) -> str:
         """One view of one tensor."""
         rest = "".join([f"{e}, " for e in self.expressions[1:]])
-        text = VIEW.replace("SOURCE", self.expressions[0]).replace("REST", f"({rest})").replace(
-            "NEW\n", indent(new_text("t", "z"), "        "))
+        text = indent(new_text("t", "z"), "    ") + VIEW.replace("SOURCE", self.expressions[0]).replace("REST", f"({rest})")
+        text += indent(self.node(), "        ")
+        text += "        t._node, t._requires, node._shape_, node._dtype_ = node, True, z.shape, z.dtype\n"
         text += (f"    t._flags |= {self.op.flips}\n" if self.op.flips else "") + "    return t\n"
-        return self.arrays() + self.ORDINARY + self.computing() + self.then(text)
+        return self.arrays() + self.gradients() + self.computing() + self.then(text)
 
     def several(self) -> str:
         """Several results."""
@@ -323,15 +336,13 @@ class Body:
                 and "apart_first" not in op.traits and "inplace_view" not in op.traits and not op.is_view)
 
     def inplace(self) -> str:
-        """A write that is not recorded, to memory that no other operand shares; everything else goes to the layers."""
+        """A write to memory that no other operand shares; everything else goes to the layers."""
         op = self.op
         through = f"return call_ordinary(op, [{self.values}])"
         target = self.expressions[0]
         text = self.arrays() + self.ORDINARY
-        recorded = [f"{target}._view is not None"]
-        for a in [self.expressions[i] for i in self.tensors]:
-            recorded.append(f"{a}._requires or ({a}._view is not None and {a}._view.base._requires)")
-        text += f"    if ({' or '.join(recorded)}) and not (switches.any_mode and tls.run_flags == 1): {through}\n"
+        wants = [f"{a}._requires or ({a}._view is not None and {a}._view.base._requires)"
+                 for a in [self.expressions[i] for i in self.tensors]]
         tests = ["x0.flags.c_contiguous", "x0.flags.writeable"]
         guarded = "apart" in op.traits or "guarded" in op.traits
         for i in self.tensors[1:]:
@@ -351,11 +362,16 @@ class Body:
             lines += [f"compute({', '.join(operands)}, out=x0)", "z = x0"]
         else:
             lines += [f"z = compute({', '.join(operands)})", "if type(z) is not ndarray: z = asarray(z)"]
-        text += f"    if not ({' and '.join(tests)}): {through}\n" + self.trying(*lines)
+        text += f"    if not ({' and '.join(tests)}): {through}\n"
+        text += RECORD_WRITE.replace("TARGET", target).replace("VALUES", self.values).replace("WANTS", " or ".join(wants))
+        text += self.trying(*lines)
         writing = "    if z is not x0:\n"
         writing += "        if z.dtype is x0.dtype and z.shape == x0.shape: x0[...] = z\n"
         writing += f"        else: write_into(op, {target}, z)\n"
         writing += f"    c = {target}._counter\n    if c is None: c = counter_of({target})\n    c.n += 1\n"
+        writing += "    if node is not None:\n        node._shape_, node._dtype_ = x0.shape, x0.dtype\n"
+        writing += f"        rebase({target}, node)\n"
+        writing += f"        save_written(op, node, wanted, {target})\n" if op.saves_result else ""
         return text + self.then(writing + f"    return {target}\n")
 
     # ---- their parts

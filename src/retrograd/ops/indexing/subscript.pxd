@@ -1,7 +1,7 @@
 # C types for subscript.py.
 cimport cython
 from retrograd.core.arrays cimport ndarray as Array
-from retrograd.core.dispatch cimport call, call_view, is_ordinary, make_view
+from retrograd.core.dispatch cimport call, is_ordinary, make_view
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor

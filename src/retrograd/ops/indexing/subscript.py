@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import indexing
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
-from retrograd.core.dispatch import call, call_view, is_ordinary, make_view
+from retrograd.core.dispatch import call, is_ordinary, make_view
 from retrograd.core.dtypes import int64
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
@@ -37,7 +37,7 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
     args = [self, dim, position]
-    return call_view(select, args) if is_ordinary(self) else call(select, args)
+    return call(select, args)
 
 
 def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
@@ -56,7 +56,7 @@ def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
     if keep_whole and start == 0 and stop >= size and step == 1:
         return self
     args = [self, dim, start, stop, step]
-    return call_view(slice_, args) if is_ordinary(self) else call(slice_, args)
+    return call(slice_, args)
 
 
 BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
