@@ -41,7 +41,7 @@ cdef record_and_run(OpDef op, args, list values, int mask, bint floats)
 @cython.locals(target=Tensor, node=OpNode)
 cdef call_inplace(OpDef op, args, list values, int mask, bint floats, bint records)
 @cython.locals(target=Tensor)
-cdef int gradients_of_write(OpDef op, args, int mask) except -1
+cpdef int gradients_of_write(OpDef op, args, int mask) except -1
 @cython.locals(t=Tensor)
 cpdef int gradient_mask(OpDef op, args) except -1
 cpdef call_slow(OpDef op, args)
