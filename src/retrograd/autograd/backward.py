@@ -11,7 +11,7 @@ from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
 from retrograd.core.api import overridden, wants_call
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
+from retrograd.core.graph import AccumulateGrad, Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
 from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 from retrograd.core.subclass import Subclasses
@@ -127,6 +127,15 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     >>> torch.autograd.grad(x * x, [x])
     (tensor([4.]),)
     """
+    results: Sequence[Any]
+    if only_inputs and not (materialize_grads or is_grads_batched or switches.function_modes):
+        usual = usual_call(outputs, inputs, grad_outputs)
+        if usual is not None:
+            roots, grads, targets = usual
+            results = run_backward(roots, grads, create_graph if retain_graph is None else bool(retain_graph), create_graph,
+                                   targets, False)
+            return tuple(results if is_complete(results) else finish(
+                results, as_tuple(inputs), roots, bool(allow_unused), False, create_graph))
     if not (is_ordinary(outputs) and is_ordinary(inputs)) and (wants_call((outputs, inputs)) or is_overridden(outputs, inputs)):
         return hooks.torch_function(grad, (outputs, inputs), dict(
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
@@ -153,7 +162,6 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
                          "(outputs that do not require grad need gradients)")
     roots = root_edges(outputs)
     targets = [input_edge(t) for t in inputs]
-    results: Sequence[Any]
     for i in range(len(targets)):
         if targets[i][0] is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad"
@@ -163,10 +171,56 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         results = run_batched(roots, grads, create_graph, targets, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
-    if not isinstance(results, list) or any([r is None for r in results]):
+    if not is_complete(results):
         results = finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph)
     made = tuple(results)
     return made if names is None else dict(zip(names, made, strict=True))
+
+
+def usual_call(output: Any, inputs: Any, grad: Any) -> Any:
+    """The roots, the first gradients and the targets of a call of `grad` with one result; None if a tensor has flags or needs
+    no gradient, so that this takes more to say."""
+    if not isinstance(output, Tensor) or grad is not None and not isinstance(grad, Tensor):
+        return None
+    roots = usual_edges((output,))
+    targets = None if roots is None else usual_edges(inputs if type(inputs) in (list, tuple) else (inputs,))
+    if not targets:
+        return None
+    if type(grad) is Tensor:
+        first = grad
+        if first.array.dtype is output.array.dtype and first.array.shape == output.array.shape:
+            return roots, [grad], targets
+    return roots, first_gradients((output,), (grad,), False), targets
+
+
+def usual_edges(tensors: Any) -> list[Any] | None:
+    """The edges of tensors without flags that need gradients; None if there is another value among them."""
+    edges = []
+    for value in tensors:
+        if not isinstance(value, Tensor):
+            return None
+        t = value
+        if t._flags:
+            return None
+        node = t._node
+        if node is None or t._view is not None:
+            node = t._sink
+            if type(node) is not AccumulateGrad or t._view is not None or not t._requires:
+                node, _ = input_edge(t)
+                if node is None:
+                    return None
+        edges.append((node, t._nr))
+    return edges
+
+
+def is_complete(results: Any) -> bool:
+    """Whether there is a gradient for each input."""
+    if not isinstance(results, list):
+        return False
+    for result in results:
+        if result is None:
+            return False
+    return True
 
 
 def run_batched(roots: Sequence[Any], grads: Sequence[Any], create_graph: bool, targets: Sequence[Any],

@@ -158,22 +158,24 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
         position += 1
     task.captured = [None] * len(inputs)
     # Post-order walk: a node is needed if one of its edges leads to a target or to a needed node.
-    useful = set(captures)
+    useful = set(targets)
     stack = [root for root, _ in roots]
     while stack:
         node = stack[-1]
         if node not in needed:                    # first visit: its edges come before it
             needed[node] = False
+            top = len(stack)
             for n in node._next_:
                 if n is not None and n not in needed:
                     if n._next_:
                         stack.append(n)
                     else:
                         needed[n] = False
-            continue
+            if len(stack) > top:
+                continue
         stack.pop()
         for n in node._next_:
-            if n is not None and (n in targets or needed[n]):
+            if n is not None and n in useful:
                 needed[node] = True
                 useful.add(node)
                 break
@@ -181,7 +183,6 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
         for node in targets:
             if node in needed:
                 needed[node] = True
-                useful.add(node)
     task.needed = needed
     task.captures = captures
     task.useful = useful
@@ -207,8 +208,13 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         first = None
         if len(roots) == 1:
             first, nr = roots[0]
-            deliver(task, first, nr, grads[0], None, 0)
-            if waits_of(task, first):             # another root leads to it, or it is held back (see debug.py)
+            grad = grads[0]
+            if grad is not None:
+                grad = fitted(first, nr, grad, None, 0)
+                task.buffers[first] = [grad] if first._count_ == 1 else [
+                    grad if i == nr else None for i in range(first._count_)]
+                grad = None
+            if waits_of(task, first):             # it is held back (see debug.py)
                 first = None
         else:
             deliver_roots(task, roots, grads)
@@ -246,11 +252,11 @@ def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
 def loop(task: Any, first: Any = None) -> None:
     """Run `first` and ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
+    captures = task.captures
     release, marked = not task.keep_graph, task.marked
     state = thread_state()
     run_bits = (1 if release else 0) | (2 if state["run_flags"] == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
-    direct = not watched and needed is None
     event = None
     order = 0
     t: Any = None
@@ -265,8 +271,12 @@ def loop(task: Any, first: Any = None) -> None:
             task.node = node
             if watched:
                 event = note_node(event, node)
-            if needed is not None and not capture(task, node, grads):
-                break
+            if needed is not None:
+                if node in captures:
+                    if not capture(task, node, grads):
+                        break
+                elif not needed[node]:
+                    break
             hooks = node._hooks_
             if type(node) is AccumulateGrad:
                 sink = node
@@ -282,7 +292,7 @@ def loop(task: Any, first: Any = None) -> None:
             if hooks is not None:
                 grads = run_pre_hooks(node, grads)
             wanted = None
-            if needed is not None:
+            if needed is not None and len(node._next_) > 1:
                 wanted = [n in useful for n in node._next_]
             if watched:
                 results = run_watched(node, grads, wanted)
@@ -311,6 +321,27 @@ def loop(task: Any, first: Any = None) -> None:
                     c = n._waits_ = n._waits_ - 1
                 else:
                     c = waiting[n] - 1
+                if c == 0 and not watched and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None and (
+                        n not in buffers and leaf_of(n)._extra is None):          # an accumulator that would run next
+                    leaf = leaf_of(n)
+                    if grad is not None:
+                        results[i] = None
+                        fits = False
+                        if type(grad) is Tensor:
+                            t = grad
+                            array = t.array
+                            fits = array.dtype is leaf.array.dtype and has_shape(array, leaf.array.shape)
+                        t = array = None
+                        if not fits:
+                            grad = fitted(n, 0, grad, node, i)
+                        if captures is not None and n in captures:
+                            for _, position in captures[n]:
+                                task.captured[position] = grad
+                        elif leaf._requires:
+                            accumulate(leaf, grad, task.create_graph, 0)
+                    if not marked:
+                        waiting[n] = c
+                    continue
                 # A simple chain uses neither the heap nor the buffers.
                 if c == 0 and following is None and n._count_ == 1 and not ready and (not buffers or n not in buffers):
                     following = n
@@ -321,17 +352,6 @@ def loop(task: Any, first: Any = None) -> None:
                         fits = n._dtype_ is array.dtype and has_shape(array, n._shape_)
                     grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
-                if c == 0 and direct and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None:
-                    sink = n
-                    leaf = leaf_of(sink)
-                    if leaf._extra is None and n not in buffers:          # an accumulator that would run next
-                        if grad is not None and leaf._requires:
-                            results[i] = None
-                            grad = fitted(n, 0, grad, node, i)
-                            accumulate(leaf, grad, task.create_graph, 0)
-                        if not marked:
-                            waiting[n] = c
-                        continue
                 if grad is not None:
                     if type(results) is list:         # so that only the next node references it
                         results[i] = None
