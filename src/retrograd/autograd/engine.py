@@ -257,6 +257,7 @@ def loop(task: Any, first: Any = None) -> None:
     state = thread_state()
     run_bits = (1 if release else 0) | (2 if state["run_flags"] == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
+    direct = not watched and state["run_flags"] < 2       # no mode sees which node runs an op
     event = None
     order = 0
     t: Any = None
@@ -321,7 +322,7 @@ def loop(task: Any, first: Any = None) -> None:
                     c = n._waits_ = n._waits_ - 1
                 else:
                     c = waiting[n] - 1
-                if c == 0 and not watched and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None and (
+                if c == 0 and direct and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None and (
                         n not in buffers and leaf_of(n)._extra is None):          # an accumulator that would run next
                     leaf = leaf_of(n)
                     if grad is not None:
