@@ -453,3 +453,13 @@ def test_names_that_test_support_modules_import_are_found() -> None:
                   "double = _nested_map(lambda o: isinstance(o, int), lambda o: o * 2)\n"
                   "assert double([1, (2, None), {'a': 3}]) == [2, (4, None), {'a': 6}]\n"
                   "assert torch.nn.functional.grad is torch.nn.grad")
+
+
+def test_submodules_are_found_by_attribute_as_after_pytorchs_import() -> None:
+    run_installed("import torch\n"
+                  "state = torch.get_rng_state()\n"
+                  "with torch.testing._utils.freeze_rng_state(): torch.rand(2)\n"
+                  "assert torch.equal(torch.get_rng_state(), state)\n"
+                  "assert torch.nn._reduction.get_enum('mean') == 1\n"
+                  "torch.optim._functional, torch.fx.operator_schemas, torch._library.utils, torch.nn.common_types\n"
+                  "assert not hasattr(torch.nn, 'no_such_module') and not hasattr(torch.core, 'nn')")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
@@ -22,7 +23,8 @@ INTERNAL = ("core", "ops", "codegen", "transforms", "compile", "as_torch", "nest
 def install() -> None:
     """Rename what is loaded, and from now on everything that is loaded later."""
     for module in list(sys.modules.values()):
-        if isinstance(module, ModuleType):
+        if isinstance(module, ModuleType) and module.__name__.partition(".")[0] == PACKAGE:
+            find_submodules(module)
             rename(module)
     sys.meta_path.insert(0, RenamingFinder())
 
@@ -32,6 +34,29 @@ def is_public(name: str) -> bool:
     package, _, path = name.partition(".")
     first = path.partition(".")[0]
     return package == PACKAGE and first not in INTERNAL and (not first.startswith("_") or first == "")
+
+
+def find_submodules(module: ModuleType) -> None:
+    """Let the attributes of a package reach modules in it that are not imported yet, as after PyTorch's `import torch`."""
+    if not hasattr(module, "__path__") or module.__spec__ is None or module.__spec__.name == PACKAGE:
+        return
+    package = module.__spec__.name
+    before: Any = module.__dict__.get("__getattr__")
+
+    def missing(attribute: str) -> Any:
+        if before is not None:
+            try:
+                return before(attribute)
+            except AttributeError:
+                pass
+        full = f"{package}.{attribute}"
+        if not attribute.startswith("__") and find_file(full, module.__path__, None) is not None:
+            return import_module(full)
+        if before is not None:
+            return before(attribute)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}", name=attribute, obj=module)
+
+    module.__dict__["__getattr__"] = missing
 
 
 def rename(module: ModuleType) -> None:
@@ -64,7 +89,7 @@ class RenamingFinder:
     """A meta-path finder for retrograd's own modules, whose loader renames what they define."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if not is_public(name):
+        if not name.startswith(PACKAGE + "."):
             return None
         spec = find_file(name, path, target)
         if spec is not None and spec.loader is not None:
@@ -94,6 +119,7 @@ class RenamingLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)
+        find_submodules(module)
         rename(module)
 
     def __getattr__(self, name: str) -> Any:    # get_source and the like, for tracebacks and inspect

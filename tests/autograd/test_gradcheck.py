@@ -234,3 +234,9 @@ def test_numerical_jacobians_are_taken_with_respect_to_a_target() -> None:
     torch.testing.assert_close(by_weight[:3, 0], x, rtol=1e-6, atol=1e-6)
     assert len(list(tensors_in([x, [weight, "text"]]))) == 2
     assert len(list(tensors_in([x, weight], only_requiring_grad=True))) == 1
+
+
+def test_numerical_jacobians_take_one_tensor_in_the_place_of_a_tuple() -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    (by_x,), = numerical_jacobians(lambda t: t * 3, x, target=[x], eps=1e-6)
+    torch.testing.assert_close(by_x, 3 * torch.eye(2, dtype=torch.float64))

@@ -90,8 +90,9 @@ def indices(t: Tensor) -> Iterator[tuple[int, ...]]:
 def numerical_jacobians(fn: Function, inputs: Inputs, outputs: Sequence[Any] | None = None, target: Any = None,
                         eps: float = 1e-3, is_forward_ad: bool = False) -> list[Any]:
     """For every tensor of `target` that requires grad, the Jacobians of all outputs."""
+    inputs = as_tuple(inputs)
     if outputs is None:
-        outputs = as_tuple(fn(*as_tuple(inputs)))
+        outputs = as_tuple(fn(*inputs))
     if not is_forward_ad and any([out.is_complex() for out in outputs]):
         raise ValueError("Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return "
                          "complex outputs.")
