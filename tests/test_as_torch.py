@@ -463,3 +463,23 @@ def test_submodules_are_found_by_attribute_as_after_pytorchs_import() -> None:
                   "assert torch.nn._reduction.get_enum('mean') == 1\n"
                   "torch.optim._functional, torch.fx.operator_schemas, torch._library.utils, torch.nn.common_types\n"
                   "assert not hasattr(torch.nn, 'no_such_module') and not hasattr(torch.core, 'nn')")
+
+
+def test_ops_without_a_kernel_can_be_named_and_overridden_and_refuse_tensors() -> None:
+    out = run_installed("import torch\n"
+                        "from torch.overrides import get_overridable_functions, get_testing_overrides\n"
+                        "class Like:\n"
+                        "    @classmethod\n"
+                        "    def __torch_function__(cls, func, types, args=(), kwargs=None): return func.__name__\n"
+                        "names = torch._C._VariableFunctions\n"
+                        "assert names.abs is torch.abs and names.quantize_per_tensor is torch.quantize_per_tensor\n"
+                        "assert names._cudnn_rnn(1, [Like()]) == '_cudnn_rnn' and torch.dequantize(Like()) == 'dequantize'\n"
+                        "assert torch.int_repr in get_overridable_functions()[torch]\n"
+                        "assert torch.Tensor.q_scale in get_testing_overrides()\n"
+                        "assert not hasattr(names, 'no_such_op')\n"
+                        "for call in (torch.quantize_per_tensor, torch.Tensor.int_repr, names._weight_int4pack_mm):\n"
+                        "    try: call(torch.ones(1))\n"
+                        "    except NotImplementedError as e: print(str(e)[:70])")
+    assert out == ("Could not run 'aten::quantize_per_tensor' with arguments from the 'CPU' \n"
+                   "Could not run 'aten::int_repr' with arguments from the 'CPU' backend: r\n"
+                   "Could not run 'aten::_weight_int4pack_mm' with arguments from the 'CPU'\n")

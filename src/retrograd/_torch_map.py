@@ -111,7 +111,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_InferenceMode": ":inference_mode",
         "_LinAlgError": "linalg:LinAlgError",
         "_TensorBase": ":Tensor",
-        "_VariableFunctions": ":",
         "_VariableFunctionsClass": ":",
         "_from_dlpack": "utils.dlpack:from_dlpack",
         "_get_deterministic_algorithms": ":are_deterministic_algorithms_enabled",
@@ -919,6 +918,7 @@ SAME: dict[str, str] = {
 
 # Modules of torch._C that hold ops: where their functions are published, and how their names begin.
 OPS_BY_MODULE = {
+    "_C._VariableFunctions": ("", ""),
     "_C._fft": ("fft", "fft_"),
     "_C._linalg": ("linalg", "linalg_"),
     "_C._nn": ("nn.functional", ""),

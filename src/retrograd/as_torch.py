@@ -23,7 +23,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import retrograd
-from retrograd import _torch_names
+from retrograd import _torch_names, _unsupported_ops
 from retrograd._torch_map import ABSENT, OPS_BY_MODULE, PRIVATE, ROOT, SAME
 from retrograd.core.tensor import Tensor, name_class
 from retrograd.torch_version import TorchVersion
@@ -62,6 +62,7 @@ def install() -> None:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
     _torch_names.install()
     add_names(retrograd, "", ROOT)
+    _unsupported_ops.install(retrograd, Tensor)
     for name, homes in PRIVATE.items():
         if name not in SAME:
             add_names(find_or_make_module(name), name, homes)
@@ -261,6 +262,9 @@ def add_names(module: ModuleType, name: str, homes: dict[str, str]) -> None:
     module.__dict__["__getattr__"] = missing
 
 
+MODULE_ATTRIBUTES = frozenset(("__all__", "__file__", "__path__", "__warningregistry__", "__wrapped__"))
+
+
 def add_ops(module: ModuleType, name: str, home: str, prefix: str) -> None:
     """Let `module` find the functions of `home` by the names of their ops, and ops without a function there."""
     before: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
@@ -271,9 +275,11 @@ def add_ops(module: ModuleType, name: str, home: str, prefix: str) -> None:
                 return before(attribute)
             except AttributeError:
                 pass
-        if attribute.startswith(prefix) and not attribute.startswith("__"):
-            own = getattr(find_module(home), attribute.removeprefix(prefix), None)
+        if attribute.startswith((prefix, f"_{prefix}")) and attribute not in MODULE_ATTRIBUTES:
+            own = getattr(find_module(home) if home else retrograd, attribute.removeprefix(prefix), None)
             found = getattr(retrograd.ops.aten, attribute, None) if own is None else own
+            if found is None and _unsupported_ops.is_unsupported(attribute):
+                found = _unsupported_ops.unsupported(attribute)
             if found is not None:
                 module.__dict__[attribute] = found
                 return found

@@ -29,6 +29,7 @@ def is_watched(t: Tensor) -> bool:
 class Attribute(property):
     """An attribute of tensors with a qualified name, as in PyTorch: `TensorBase.grad`."""
 
+    __name__: str
     __qualname__: str
 
 
@@ -55,6 +56,7 @@ def attribute(name: str, declared: property) -> Attribute:
 
 
 def named(name: str, descriptor: Attribute) -> Attribute:
+    descriptor.__name__ = name
     descriptor.__qualname__ = f"Tensor.{name}" if name.startswith("__") else f"TensorBase.{name}"      # Python code in PyTorch
     return descriptor
 
