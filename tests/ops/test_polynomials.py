@@ -29,3 +29,18 @@ def test_value_does_not_depend_on_the_other_degrees(name: str) -> None:
         for k, x in enumerate(points.tolist()):
             assert function(torch.tensor([x]), degree).item() == alone[k].item()
             assert function(torch.tensor([x, 0.3]), torch.tensor([float(degree), 40.0]))[0].item() == alone[k].item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_value_does_not_depend_on_the_number_of_elements(name: str, dtype: torch.dtype) -> None:
+    function = getattr(torch.special, name)
+    special = torch.tensor([1.0, -1.0, 0.0, float("nan"), float("inf"), -float("inf"), 0.5])
+    x = torch.cat([special, torch.linspace(-2, 2, 123)]).to(dtype)
+    n = (torch.arange(130) % 9 - 1).to(dtype)
+    for degrees in (n, n.clamp(max=3), 3, 6, torch.full((130,), float("nan"), dtype=dtype)):
+        together = function(x, degrees)
+        for i in range(0, 130, 5):
+            degree = degrees[i:i + 5] if isinstance(degrees, torch.Tensor) else degrees
+            assert torch.equal(function(x[i:i + 5], degree).nan_to_num(7), together[i:i + 5].nan_to_num(7))
+    assert torch.equal(function(0.3, n), function(torch.full((130,), 0.3, dtype=dtype), n))

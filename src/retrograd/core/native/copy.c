@@ -3,8 +3,11 @@
 #include "native.h"
 #include <math.h>
 #include <stdlib.h>
+typedef uint16_t Two __attribute__((aligned(1))); /* several elements that lie together go as one, anywhere */
+typedef uint32_t Four __attribute__((aligned(1)));
+typedef uint64_t Eight __attribute__((aligned(1)));
 typedef struct {
-  double a, b;
+  Eight a, b;
 } Sixteen;
 #define MOST 34
 #define TILE 16
@@ -63,9 +66,9 @@ static void place(const Copy *c, int dims, long k, char **to, const char **from)
   switch (size) {                    \
   case 1:                            \
   X(uint8_t) case 2:                 \
-  X(uint16_t) case 4:                \
-  X(uint32_t) case 8:                \
-    X(uint64_t) default : X(Sixteen) \
+  X(Two) case 4:                     \
+  X(Four) case 8:                    \
+    X(Eight) default : X(Sixteen)    \
   }
 CLONES static void copy_run(char *q, const char *p, long n, long t, long f, long size) {
   if (t == size && f == size)
@@ -153,6 +156,8 @@ static void turned_part(void *a, long first, long last) {
   }
 }
 
+static int is_element(long bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16; }
+
 /* copy(target, source): the source is broadcast; None for other types or shapes and for memory that both share */
 FUNCTION(copy) {
   PyArrayObject *y = array_at(args, 0), *x = array_at(args, 1);
@@ -161,8 +166,8 @@ FUNCTION(copy) {
       !PyArray_EquivTypes(PyArray_DESCR(x), PyArray_DESCR(y)) || PyDataType_REFCHK(PyArray_DESCR(x)))
     Py_RETURN_NONE;
   const int nd = PyArray_NDIM(y), lead = nd - PyArray_NDIM(x);
-  const long size = PyArray_ITEMSIZE(y);
-  if (lead < 0 || nd > 32 || (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)) Py_RETURN_NONE;
+  long size = PyArray_ITEMSIZE(y);
+  if (lead < 0 || nd > 32 || !is_element(size)) Py_RETURN_NONE;
   if (!PyArray_SIZE(y)) {
     for (int d = lead; d < nd; d++)
       if (PyArray_DIM(x, d - lead) != 1 && PyArray_DIM(x, d - lead) != PyArray_DIM(y, d)) Py_RETURN_NONE;
@@ -174,7 +179,6 @@ FUNCTION(copy) {
   if (q > a && b > p) Py_RETURN_NONE;
   c.to = PyArray_BYTES(y);
   c.from = PyArray_BYTES(x);
-  c.size = size;
   int w = 0;
   for (int d = 0; d < nd; d++) {
     const long n = PyArray_DIM(y, d), own = d < lead ? 1 : PyArray_DIM(x, d - lead);
@@ -210,6 +214,8 @@ FUNCTION(copy) {
     c.shape[0] = 1;
     c.ts[0] = c.fs[0] = size;
   }
+  if (m > 1 && c.ts[m - 1] == size && c.fs[m - 1] == size && is_element(c.shape[m - 1] * size)) size *= c.shape[--m];
+  c.size = size;
   const int last = m - 1;
   int close = -1;
   if (m > 1 && c.ts[last] == size && labs(c.fs[last]) > 2 * size && c.shape[last] >= TILE)
