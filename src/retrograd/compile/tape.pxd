@@ -13,10 +13,10 @@ from retrograd.core.thread_flags cimport thread_state
 cdef Switches switches
 cdef int PENDING
 cdef int LONGEST, ENOUGH, INPUT, NUMBER, WATCHED, CONSTANT
-cdef Py_ssize_t MOST_SPARE
+cdef Py_ssize_t MOST_SPARE, MOST_WAITING
 cdef Py_ssize_t UNHELD
 
-@cython.freelist(256)
+@cython.freelist(512)
 @cython.no_gc
 cdef class Cell:
     cdef public long long epoch
@@ -42,7 +42,7 @@ cdef class Recording(Tape):
     cdef public long long epoch
     cdef public bint grad, shared, open
     cdef public Spot spot
-    cdef public Py_ssize_t count, misses
+    cdef public Py_ssize_t count, misses, span
     cdef public list arrays, cells, tensors, numbers
     cpdef reset(self)
     @cython.locals(step=Step, made=Py_ssize_t, given=Py_ssize_t)

@@ -28,8 +28,9 @@ from retrograd.core.state import Tape, switches, thread_state
 from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
 
 PENDING = FLAG_PENDING
-LONGEST = 128             # maximum number of deferred ops
-ENOUGH = 96               # ops after which the tape is flushed where only one value is held (at the end of a loop's iteration)
+LONGEST = 512             # maximum number of deferred ops
+ENOUGH = 384              # ops after which the tape is flushed where only one value is held (at the end of a loop's iteration)
+MOST_WAITING = 1 << 32    # bytes of results of deferred ops, whether they will be stored or not
 MOST_STEPS = 50_000       # in the trie
 MOST_CHOICES = 64         # at one spot: they are searched linearly
 MOST_SPARE = 1 << 24      # bytes of unused arrays kept for reuse
@@ -137,6 +138,7 @@ class Recording(Tape):
         self.epoch: int = next_epoch()
         self.spot: Any = known.root
         self.count: int = 0
+        self.span: int = 0                        # bytes of the results
         self.arrays: list[Any] = []               # by slot
         self.cells: list[Any] = []                # by slot; None for inputs
         self.tensors: list[Any] = []              # by slot: inputs
@@ -339,7 +341,8 @@ class Recording(Tape):
             out._requires = True
         self.spot = step.after
         self.count += 1
-        if self.count >= LONGEST:
+        self.span += step.layout.span
+        if self.count >= LONGEST or self.span >= MOST_WAITING:
             self.flush()
         return out
 
