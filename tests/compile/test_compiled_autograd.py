@@ -726,3 +726,27 @@ def test_leaves_are_inputs_after_saved_tensors_and_edges_to_one_place_share_size
         module = compiled_autograd.cache_info()[-1].module
     used = [node for node in module.graph.nodes if getattr((node.args or (None,))[0], "name", "") == "sizes"]
     assert len({str(node.args[1]) for node in used}) == 3
+
+
+def test_reset_in_a_scope_ends_capture_until_its_end() -> None:
+    with compiled_autograd.enable(as_it_is):
+        with compiled_autograd.enable(as_it_is):
+            torch.ones(1, requires_grad=True).exp().backward()
+            torch.compiler.reset()
+            torch.ones(1, requires_grad=True).exp().backward()
+            assert not compiled_autograd.is_enabled() and captures() == 1
+        torch.ones(1, requires_grad=True).exp().backward()      # the inner scope has put back the compiler of the outer one
+        assert captures() == 2
+    assert not compiled_autograd.is_enabled() and torch.autograd.is_multithreading_enabled()
+
+
+def test_function_modes_do_not_see_the_scope() -> None:
+    seen: list[str] = []
+
+    class Log(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+    with Log(), compiled_autograd.enable(as_it_is):
+        torch.ones(1)
+    assert seen == ["ones"]

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.autograd.engine import GraphTask, count_dependencies, find_needed, run_pass, run_task
-from retrograd.autograd.grad_mode import set_multithreading_enabled
 from retrograd.compile import state
 from retrograd.compile.backward_graph import Builder
 from retrograd.compile.breaks import BACKWARD
@@ -136,22 +135,21 @@ def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bo
     scope = object()
     ours.scopes.append(scope)
     before_threads = tls.multithreading
-    set_multithreading_enabled(False)
+    tls.multithreading = False                    # set directly: function modes must not see it
     try:
         yield
     finally:
         if scope in ours.ended:                   # with its parent
             ours.ended.remove(scope)
         else:
-            set_multithreading_enabled(before_threads)
-            place = ours.scopes.index(scope) if scope in ours.scopes else -1
-            if place >= 0:
-                inner = ours.scopes[place + 1:]
-                ours.ended.update(inner)
-                del ours.scopes[place:]
-                compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
-                set_compiler(*before)
-            if place < 0 or inner:
+            tls.multithreading = before_threads
+            place = ours.scopes.index(scope)
+            inner = ours.scopes[place + 1:]
+            ours.ended.update(inner)
+            del ours.scopes[place:]
+            compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
+            set_compiler(*before)
+            if inner:
                 raise AssertionError("Nested Compiled Autograd Contexts must return before their parent context")
 
 
@@ -186,13 +184,12 @@ def in_region() -> bool:
 
 
 def reset() -> None:
-    """Switch it off and forget all compiled passes."""
+    """Switch it off and forget all compiled passes; an open scope switches back on what it replaced when it ends."""
     global COMPILE_COUNTER, compiled_autograd_enabled
     if ours.running is not None:
         raise AssertionError("Cannot reset while in_compiled_autograd_region is True")
     set_compiler(None, False)
     compiled_autograd_enabled = False
-    ours.scopes = []
     ours.roots, ours.numbered = {}, {}
     COMPILE_COUNTER = itertools.count()
     ours.verbose = False
