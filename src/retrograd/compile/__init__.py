@@ -7,9 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
-
-
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
             backend: Any = None, mode: str | None = None, options: dict[str, Any] | None = None,
             disable: bool = False) -> Any:
@@ -26,8 +23,8 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode is not None and mode not in MODES:
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise AssertionError(f"Expected dynamic to be a bool, got {type(dynamic)}")
     if model is None:
         def decorate(function: Callable[..., Any]) -> Any:
             if function is None:
@@ -39,7 +36,9 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
         return model
-    return import_module(f"{PACKAGE}.api").compiled(model, backend, fullgraph, dynamic, options)
+    given = {"mode": mode} if mode not in (None, "default", "") else {} if options is None else {"options": options}
+    import_module(f"{PACKAGE}.backends").check_options(backend, **given)
+    return import_module(f"{PACKAGE}.api").compiled(model, backend, fullgraph, dynamic, given)
 
 
 # The function replaces the module, both in `sys.modules` and as the attribute of the package.

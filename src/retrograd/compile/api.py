@@ -80,7 +80,7 @@ class Program:
     """A function with its compile settings."""
 
     def __init__(self, function: Callable[..., Any], backend: Any, fullgraph: bool, dynamic: bool | None,
-                 options: dict[str, Any] | None) -> None:
+                 options: dict[str, Any]) -> None:
         self.function, self.backend = function, backend
         self.is_named = isinstance(backend, str | None)       # a built-in backend, whose results equal those of the ops
         self.compiler = find_backend(backend)
@@ -190,10 +190,14 @@ class Program:
         variants = known.variants.setdefault(settings, [])
         variant = next((v for v in variants if v.fits(segment.sizes)), None)
         if variant is None:
-            if variants and state.stance.name == "fail_on_recompile":
+            sequence_of_ops = place, segment.functions()
+            again = sequence_of_ops in known.sequences
+            if again and state.stance.name == "fail_on_recompile":
                 raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'. {self.location()}"
                                    + self.failures(variants, segment))
-            if variants and state.stance.name == "eager_on_recompile":
+            if again and state.stance.name == "eager_on_recompile":
+                if not variants:
+                    del known.variants[settings]
                 return
             if variants:
                 state.recompiles_log.debug("Recompiling %s", self.recompile_reason(variants, segment))
@@ -211,6 +215,7 @@ class Program:
                 recorder.is_refused = True
                 return
             known.compiled[place] += 1
+            known.sequences.add(sequence_of_ops)
             variant = Variant(self.symbolic(known, key, segment), next(numbers), segment.sizes)
             variants.append(variant)
             recorder.is_new = True
@@ -304,7 +309,7 @@ class Program:
         variant.graph = made
         try:
             with callback_handler.install_callbacks(CallbackTrigger.DYNAMO, str(variant.number)):
-                variant.compiled = self.compiler(module, made.examples)
+                variant.compiled = self.compiler(module, made.examples, **self.options)
             if not callable(variant.compiled):
                 raise AssertionError(f"compiler_fn did not return callable, but {variant.compiled!r}")
         except Exception as raised:
@@ -356,13 +361,15 @@ def backward_compiler(backend: Any, fullgraph: bool, dynamic: bool | None) -> Ca
     key = (backend, fullgraph, dynamic)
     if key not in compilers:
         def compile_backward(module: GraphModule) -> Any:
-            return compiled(module, backend, fullgraph, dynamic, None)
+            return compiled(module, backend, fullgraph, dynamic)
         compilers[key] = compile_backward
     return compilers[key]
 
 
-def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None, options: dict[str, Any] | None) -> Any:
-    """`function` (or a module) compiled."""
+def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None, options: dict[str, Any] | None = None
+             ) -> Any:
+    """`function` (or a module) compiled; the backend is called with `options`, those that are given."""
+    options = options or {}
     if isinstance(function, Module):
         if isinstance(function, OptimizedModule):
             function = function._orig_mod
@@ -388,9 +395,6 @@ class OptimizedModule(Module):
         super().__init__()
         self.__dict__["_program"] = program
         self._orig_mod = module
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:     # type: ignore[override]
-        return self._program(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._program(*args, **kwargs)

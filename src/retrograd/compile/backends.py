@@ -21,13 +21,38 @@ def aot_eager(gm: GraphModule, example_inputs: list[Any], **options: Any) -> Cal
     return gm.forward
 
 
-def compile_graph(gm: GraphModule, example_inputs: list[Any], options: Any = None) -> Callable[..., Any]:
+def compile_graph(gm: GraphModule, example_inputs: list[Any], options: Any = None, mode: str | None = None
+                  ) -> Callable[..., Any]:
     """The graph after the passes that the configuration names."""
-    for when in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
-        change = getattr(state.backend_config, when, None)
-        if change is not None:
-            change(gm.graph)
+    with state.backend_config.patch({name.replace("-", "_"): value for name, value in (options or {}).items()
+                                     if name not in FOR_GUARDS}):
+        for when in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
+            change = getattr(state.backend_config, when, None)
+            if change is not None:
+                change(gm.graph)
     return gm.forward
+
+
+MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+FOR_GUARDS = ("guard_filter_fn",)                 # an option that nothing here needs: there are no guards
+
+
+def check_options(backend: Any, mode: str | None = None, options: Any = None) -> None:
+    """Refuse modes and options that the default backend does not know; other backends are passed them."""
+    if (default.backend if backend is None else backend) != "inductor":
+        return
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    for name, value in (options or {}).items():
+        kept, key = state.backend_config.find(name.replace("-", "_"))
+        if name in FOR_GUARDS:
+            continue
+        if key not in kept:
+            raise RuntimeError(f"Unexpected optimization option {name}, known options are "
+                               f"{list(state.backend_config.shallow_copy_dict())}")
+        if kept[key] is not None and value is not None and type(value) is not type(kept[key]):
+            raise RuntimeError(f"Unexpected type of attr {name}, got {type(value).__name__} should be "
+                               f"{type(kept[key]).__name__}")
 
 
 def aot_autograd(*, fw_compiler: Any = None, bw_compiler: Any = None, inference_compiler: Any = None,

@@ -186,6 +186,10 @@ class Segment:
         return not any([type(event.function) is not OpDef or event.function._schema.is_mutable for event in self.events]
                        ) and not any([sees_ops(t) for t in self.inputs.values()])
 
+    def functions(self) -> tuple[Any, ...]:
+        """The ops alone: segments with the same ones differ in their inputs and constants."""
+        return tuple([event.function for event in self.events])
+
     def living(self) -> list[int]:
         return [number for number, reference in self.results.items() if reference() is not None]
 
@@ -207,6 +211,7 @@ class Known:
         self.is_full = False                              # the recompile limit is reached
         self.compiled: Counter[Any] = Counter()           # (settings, position in the call) -> number of variants
         self.breaks: set[Any] = set()                     # (position in the call, reason) of graph breaks
+        self.sequences: set[Any] = set()                  # (settings, position in the call, ops) of those compiled
 
 
 known_programs: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()

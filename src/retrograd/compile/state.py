@@ -28,6 +28,16 @@ class Config(ModuleType):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{self.__name__}.{name} does not exist")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.check(name)
+        super().__setattr__(name, value)
+
+    def check(self, name: str) -> None:
+        """Refuse to set what is no setting; private names may be stored."""
+        kept, key = self.find(name)
+        if key not in kept and not key.startswith("_"):
+            raise AttributeError(f"{self.__name__}.{name} does not exist")
+
     def patch(self, name: Any = None, value: Any = None, **values: Any) -> Patch:
         """A scope or decorator in which settings have other values: patch("name", value), patch(name=value), patch(dict)."""
         if isinstance(name, str):
@@ -77,6 +87,8 @@ class Patch(ContextDecorator):
         self.before: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
+        for name in self.values:
+            self.config.check(name)
         self.before.append({})
         for name, value in self.values.items():
             kept, key = self.config.find(name)

@@ -268,7 +268,7 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
     """`compile` with its arguments in another order: optimize(backend)(function)."""
-    return lambda function: compiled(function, backend, nopython, dynamic, None)
+    return lambda function: compiled(function, backend, nopython, dynamic)
 
 
 def optimize_assert(backend: Any = "inductor", *, dynamic: bool | None = None, **options: Any) -> Any:
@@ -331,7 +331,7 @@ def explain(fn: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> An
             fused.extend(fused_source(gm, example_inputs))
             return gm.forward
         _state.reset()
-        made = compiled(fn, keep, False, None, None)
+        made = compiled(fn, keep, False, None)
         made._program.reasons = []
         made(*args, **kwargs)
         return ExplainOutput(graphs, made._program.reasons, fused)
