@@ -529,3 +529,70 @@ def test_passes_of_transforms_are_part_of_the_graph() -> None:
         torch.testing.assert_close(compiled(x * 2), make(function)(x * 2))
         assert len(graphs) == 1
         torch.testing.assert_close(graphs[0](x)[-1], make(function)(x))
+
+
+@pytest.mark.parametrize("stance", ["fail_on_recompile", "eager_on_recompile"])
+def test_inputs_of_other_types_are_a_recompile_for_stances(stance: str) -> None:
+    counter = Keep()
+    f = torch.compile(lambda x: x + 1, backend=counter)
+    f(torch.ones(2))
+    with torch.compiler.set_stance(stance):
+        f(torch.ones(2))
+        for x in (torch.ones(2).double(), torch.ones(2, 2), torch.ones(2, requires_grad=True)):
+            if stance == "eager_on_recompile":
+                f(x)
+            else:
+                with pytest.raises(RuntimeError, match="Detected recompile when torch.compile stance is 'fail_on_recompile'"):
+                    f(x)
+    assert len(counter.graphs) == 1
+
+
+def test_another_branch_is_no_recompile() -> None:
+    f = torch.compile(lambda x: x.exp() if x.sum() > 0 else x.neg())
+    f(torch.ones(2))
+    with torch.compiler.set_stance("fail_on_recompile"):
+        assert f(-torch.ones(2)).tolist() == [1, 1]
+
+
+def test_backends_of_programs_are_passed_mode_and_options() -> None:
+    given: list[Any] = []
+
+    def backend(module: Any, inputs: Any, **settings: Any) -> Any:
+        given.append(settings)
+        return module.forward
+    for settings in ({}, {"mode": "default"}, {"mode": "own"}, {"options": {"depth": 3}}):
+        torch.compiler.reset()
+        torch.compile(lambda x: x + 1, backend=backend, **settings)(torch.ones(1))
+    assert given == [{}, {}, {"mode": "own"}, {"options": {"depth": 3}}]
+
+
+def test_unknown_modes_and_options_of_the_default_backend_raise() -> None:
+    def f(x: Any) -> Any:
+        return x + 1
+    with pytest.raises(RuntimeError, match="Unrecognized mode=own, should be one of: default"):
+        torch.compile(f, mode="own")
+    with pytest.raises(RuntimeError, match=r"Unexpected optimization option depth, known options are \["):
+        torch.compile(f, options={"depth": 3})
+    with pytest.raises(RuntimeError, match="Unexpected type of attr max_autotune, got str should be bool"):
+        torch.compile(f, options={"max-autotune": "yes"})
+    with pytest.raises(AssertionError, match="Expected dynamic to be a bool"):
+        torch.compile(f, dynamic=3)     # type: ignore[arg-type]
+    seen: list[Any] = []
+    torch.compile(f, options={"post_grad_custom_post_pass": seen.append, "triton.cudagraphs": False})(torch.ones(1))
+    assert len(seen) == 1
+
+
+def test_hooks_of_a_compiled_module_are_its_own() -> None:
+    seen: list[str] = []
+    net = torch.nn.Linear(2, 2)
+    f = torch.compile(net)
+    net.register_forward_hook(lambda module, args, result: seen.append("inner"))
+    f.register_forward_pre_hook(lambda module, args: seen.append("before"))
+    f.register_forward_hook(lambda module, args, result: seen.append("after") or result * 0)
+    f.register_full_backward_hook(lambda module, given, left: seen.append("backward"))
+    for _ in range(4):
+        seen.clear()
+        f(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        assert seen == ["before", "inner", "after", "backward"]
+    net(torch.ones(1, 2))
+    assert seen[-1] == "inner"

@@ -528,14 +528,26 @@ def test_anomaly_mode_finds_gradients_that_are_no_numbers() -> None:
 
 
 def test_configuration_is_patched_for_a_while() -> None:
-    with config.patch("new_setting", 3):
-        assert config.new_setting == 3
+    with config.patch("recompile_limit", 3):
+        assert config.recompile_limit == 3
 
-        @config.patch(new_setting=4)
-        def inner() -> int:
-            return config.new_setting
-        assert inner() == 4 and config.new_setting == 3
-    assert not hasattr(config, "new_setting") and backend_config.fallback_random is False
+        @config.patch(recompile_limit=4)
+        def inner() -> Any:
+            return config.recompile_limit
+        assert inner() == 4 and config.recompile_limit == 3
+    assert config.recompile_limit == 8 and backend_config.fallback_random is False
+
+
+def test_what_is_no_setting_cannot_be_set() -> None:
+    for change in (lambda: setattr(config, "no_setting", 1), lambda: config.patch(no_setting=1).__enter__()):
+        with pytest.raises(AttributeError, match="torch._dynamo.config.no_setting does not exist"):
+            change()
+    with pytest.raises(AttributeError, match="no_setting"), config.patch(recompile_limit=1, no_setting=1):
+        pass
+    assert config.recompile_limit == 8 and not hasattr(config, "no_setting")
+    with config.patch(_private=1):                # stored, for programs of other versions
+        assert config._private == 1
+    assert not hasattr(config, "_private")
 
 
 def test_graphs_are_logged_by_the_level_of_now_and_misses_by_that_of_the_scope(caplog: Any) -> None:
@@ -738,15 +750,3 @@ def test_reset_in_a_scope_ends_capture_until_its_end() -> None:
         torch.ones(1, requires_grad=True).exp().backward()      # the inner scope has put back the compiler of the outer one
         assert captures() == 2
     assert not compiled_autograd.is_enabled() and torch.autograd.is_multithreading_enabled()
-
-
-def test_function_modes_do_not_see_the_scope() -> None:
-    seen: list[str] = []
-
-    class Log(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(func.__name__)
-            return func(*args, **(kwargs or {}))
-    with Log(), compiled_autograd.enable(as_it_is):
-        torch.ones(1)
-    assert seen == ["ones"]

@@ -44,9 +44,10 @@ def check_options(backend: Any, mode: str | None = None, options: Any = None) ->
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     for name, value in (options or {}).items():
-        kept, key = state.backend_config.find(name.replace("-", "_"))
+        name = name.replace("-", "_")
         if name in FOR_GUARDS:
             continue
+        kept, key = state.backend_config.find(name)
         if key not in kept:
             raise RuntimeError(f"Unexpected optimization option {name}, known options are "
                                f"{list(state.backend_config.shallow_copy_dict())}")

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.autograd.engine import GraphTask, count_dependencies, find_needed, run_pass, run_task
+from retrograd.autograd.grad_mode import set_multithreading_enabled
 from retrograd.compile import state
 from retrograd.compile.backward_graph import Builder
 from retrograd.compile.breaks import BACKWARD
@@ -135,14 +136,14 @@ def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bo
     scope = object()
     ours.scopes.append(scope)
     before_threads = tls.multithreading
-    tls.multithreading = False                    # set directly: function modes must not see it
+    set_multithreading_enabled(False)
     try:
         yield
     finally:
         if scope in ours.ended:                   # with its parent
             ours.ended.remove(scope)
         else:
-            tls.multithreading = before_threads
+            set_multithreading_enabled(before_threads)
             place = ours.scopes.index(scope)
             inner = ours.scopes[place + 1:]
             ours.ended.update(inner)

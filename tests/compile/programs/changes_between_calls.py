@@ -708,7 +708,7 @@ def out_and_inplace_results_between_calls(compile: Compile) -> Iterator[Any]:
 @program
 def constants_of_every_type(compile: Compile) -> Iterator[Any]:
     f = compile(lambda t, c: (t * 2, type(c).__name__, c))
-    for c in (1, 1.0, True, None, "s", b"b", (1, 2), [1], {"a": 1}, {1}, frozenset([1]), 1j, range(3), slice(1, 2), ..., print, int,
-              torch.float32, torch.device("cpu"), torch.Size([1]), torch.strided) * 2:
+    for c in (1, 1.0, True, None, "s", b"b", (1, 2), [1], {"a": 1}, {1}, frozenset([1]), 1j, range(3), slice(1, 2), ..., print,
+              int, torch.float32, torch.device("cpu"), torch.Size([1]), torch.strided) * 2:
         r = f(x(), c)
         yield r[0], r[1], r[2] is c or r[2] == c
