@@ -26,6 +26,7 @@ import numpy.random
 
 import retrograd as torch
 from retrograd.core.tensor import COMPILED, FLAG_DUAL, new_tensor
+from retrograd.ops.names import names
 
 PACKAGES = ("retrograd", "retrograd.Tensor", "retrograd.linalg", "retrograd.special", "retrograd.fft", "retrograd.sparse",
             "retrograd.nn", "retrograd.nn.functional", "retrograd.nn.init", "retrograd.optim", "retrograd.distributions",
@@ -53,7 +54,12 @@ def names_of(package: str) -> list[str]:
     operators = {n for n in found if n.startswith("__") and n not in dir(object)} if package.endswith("Tensor") else set()
     return [n for n in found if (not n.startswith("_") or n in operators) and not EXCLUDED.search(n)
             and not isinstance(getattr(resolve(package), n, None), types.ModuleType)
-            and not (package == LEFT_OUT[0] and hasattr(resolve(LEFT_OUT[1]), n))]
+            and not (package == LEFT_OUT[0] and hasattr(resolve(LEFT_OUT[1]), n)) and not belongs_to_another_backend(n)]
+
+
+def belongs_to_another_backend(name: str) -> bool:
+    """Whether a name is that of an op which refuses all tensors."""
+    return any([name in listed.split() for listed in names()["ops.shared.other_backends"]])
 
 
 def resolve(package: str) -> Any:

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import retrograd as torch
+from retrograd import _sparse_helpers
+from retrograd.autograd import forward_ad
 from retrograd.compile import state as compile_state
 from retrograd.core import printing
 from retrograd.core.state import tls
@@ -447,3 +449,23 @@ def nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condi
         raise ValueError(f"Auto nesting doesn't know how to process an input object of type {torch.typename(obj)}"
                          + (f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else ""))
     return mapped
+
+
+def make_dual_at(primal: Any, tangent: Any, level: int) -> Any:
+    return forward_ad.make_dual(primal, tangent, level=level)
+
+
+def unpack_dual_at(dual: Any, level: int) -> Any:
+    return forward_ad.unpack_dual(dual, level=level)
+
+
+def make_dual_copy(primal: Any, tangent: Any, level: int) -> Any:
+    return forward_ad.make_dual(primal, tangent, level=level).clone()
+
+
+def primal_copy(self: Any, level: int) -> Any:
+    return forward_ad.unpack_dual(self, level=level).primal.clone()
+
+
+def sparse_broadcast_to_copy(self: Any, size: Any) -> Any:
+    return _sparse_helpers._sparse_broadcast_to(self, size).clone()

@@ -292,7 +292,9 @@ NOWHERE = object()
 
 
 def look_up(home: str) -> Any:
-    """Return the object at "module:name" under the package, or NOWHERE."""
+    """Return the object at "module:name" under the package, the op at "aten:name", or NOWHERE."""
+    if home.startswith("aten:"):
+        return getattr(retrograd.ops.aten, home.removeprefix("aten:"), NOWHERE)
     if home.startswith("@"):
         return find_module(home[1:])
     where, _, attribute = home.partition(":")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
-from retrograd.core.dtypes import int64
+from retrograd.core.dtypes import bfloat16, float16, float32, int64
 from retrograd.core.hooks import hooks
 from retrograd.core.swapping import swap
 from retrograd.core.tensor import FLAG_PENDING, Tensor
@@ -134,6 +134,31 @@ def _is_zerotensor(self: Tensor) -> bool:
 def is_distributed(self: Tensor) -> bool:
     """Whether a tensor is spread over several processes; none is."""
     return False
+
+
+@expose(plain=False)
+def qscheme(self: Tensor) -> Any:
+    """How the numbers of a quantized tensor are scaled; no tensor here is quantized."""
+    raise RuntimeError("Could not run 'aten::qscheme' with arguments from the 'CPU' backend: the tensor is not quantized.")
+
+
+@expose(plain=False)
+def record_stream(self: Tensor, s: Any) -> None:
+    """Keep the memory of a CUDA tensor while a stream uses it; tensors here are in memory of the CPU."""
+    raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend: streams are CUDA's.")
+
+
+@expose(plain=False)
+def _autocast_to_reduced_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any,
+                                   cpu_dtype: Any) -> Tensor:
+    """The tensor in autocast's dtype if it is of float32 on a device for which autocast is on."""
+    return self.to(cpu_dtype) if cpu_enabled and self.device.type == "cpu" and self.dtype == float32 else self
+
+
+@expose(plain=False)
+def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Tensor:
+    """The tensor in float32 if it is of half precision on a device for which autocast is on."""
+    return self.float() if cpu_enabled and self.device.type == "cpu" and self.dtype in (float16, bfloat16) else self
 
 
 @expose(plain=False)

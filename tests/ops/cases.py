@@ -29,11 +29,13 @@ for name in list(FORMS):
 
 def is_elsewhere(op: OpDef) -> bool:
     """Whether an op was declared by a user, is one of nested tensors, pins memory, which no device here can, is a public
-    function as an op or is CUDA's alone; tests/library, tests/nested, tests/test_storage.py and core/test_overloads.py are
-    about those."""
+    function as an op, an internal name or belongs to another backend; tests/library, tests/nested, tests/test_storage.py
+    and core/test_overloads.py are about those."""
     return "::" in op.name or "_nested_" in op.name or op.name in ("to_padded_tensor", "_pin_memory") or (
-        getattr(op.kernel, "__module__", "") in ("retrograd.ops.shared.as_ops", "retrograd.ops.shared.cuda_only"))
+        getattr(op.kernel, "__module__", "") in PUBLIC_FORMS)
 
+
+PUBLIC_FORMS = tuple(f"retrograd.ops.shared.{name}" for name in ("as_ops", "cuda_only", "internal", "other_backends"))
 
 # The ops of the tables, by "name.overload"; their in-place and out= forms are not among them. Ops on sparse tensors have no
 # kernel for arrays, and what runs here compares arrays: tests/sparse/test_columns.py runs what can be asked of them.

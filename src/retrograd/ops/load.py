@@ -19,8 +19,9 @@ TABLES = """
     nn.packing nn.padding nn.fake_quantize elementwise.arithmetic linalg.ldl reduction.segments nn.pool
     elementwise.binary create.random create.random_factories create.sampling reduction.sums memory.resize reduction.scan
     indexing.scatter indexing.slices indexing.flat views.shape views.slicing reduction.sort sparse elementwise.special
-    linalg.spectral signal.stft memory.tangents shared.as_ops shared.cuda_only shared.testing elementwise.unary
-    nn.unfold nn.upsample views.copies signal.windows linalg.grouped linalg.scaled
+    linalg.spectral signal.stft memory.tangents shared.as_ops shared.cuda_only shared.other_backends
+    shared.internal shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows linalg.grouped
+    linalg.scaled
 """.split()
 
 

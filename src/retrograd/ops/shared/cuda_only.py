@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.ops.shared.as_ops import declare
+from retrograd.core.opdef import defop
 
 SCHEMAS = """
     _flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q,
@@ -61,4 +61,4 @@ def refuser(name: str) -> Any:
 
 
 for text in SCHEMAS.replace("\n        ", " ").strip().splitlines():
-    declare(text.strip(), refuser(text.strip().partition("(")[0]))
+    defop(text.strip(), kernel=refuser(text.strip().partition("(")[0]), composite=True, variants="function", out=False)

@@ -296,7 +296,7 @@ sparse_mask_op = defop(
 mask_projection = defop(
     "_sparse_mask_projection(Tensor self, Tensor mask, bool accumulate_matches=False) -> Tensor",
     kernel=None, vjp=dict(self=lambda grad, mask, accumulate_matches: call(mask_projection, [grad, mask, accumulate_matches])),
-    batch=unbatched, variants="", out=False,
+    batch=unbatched, variants="method", out=False,
 )
 
 

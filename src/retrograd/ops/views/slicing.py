@@ -671,5 +671,5 @@ slice_inverse = defop(
     vjp=dict(self=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step]),
              src=lambda grad, dim, start, end, step: grad.slice_scatter(
                  zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step)),
-    jvp="linear", batch=batch_scatter("dim"), variants="function", out=False, real_only=True,
+    jvp="linear", batch=batch_scatter("dim"), out=False, real_only=True,
 )
