@@ -759,7 +759,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_Namespace": "fx._names:Namespace",
         "_type_repr": "fx._names:type_repr",
     },
+    "fx.operator_schemas": {
+        "_torchscript_type_to_python_type": "fx.operator_schemas:type_of_schema_type",
+    },
     "fx.node": {
+        "_side_effectful_functions": "fx.node:side_effectful",
         "_get_qualified_name": "fx._names:qualified_name",
         "_format_arg": "fx.node:format_arg",
         "_type_repr": "fx._names:type_repr",

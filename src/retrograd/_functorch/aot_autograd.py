@@ -15,7 +15,8 @@ from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.utils import _pytree as pytree
 
 __all__ = ["AOT_COUNTER", "aot_function", "aot_module", "aot_module_simplified", "compiled_function", "compiled_module",
-           "get_aot_graph_name", "get_graph_being_compiled", "make_boxed_compiler", "make_boxed_func"]
+           "get_aot_compilation_context", "get_aot_graph_name", "get_graph_being_compiled", "make_boxed_compiler",
+           "make_boxed_func"]
 
 NOT_BOXED = ("Your compiler for AOTAutograd is returning a function that doesn't take boxed arguments. Please wrap it with "
              "functorch.compile.make_boxed_func or handle the boxed arguments yourself. See "
@@ -388,3 +389,13 @@ def get_aot_graph_name() -> str:
 
 
 get_graph_being_compiled = get_aot_graph_name
+
+
+def get_aot_compilation_context() -> tuple[list[str], str, int]:
+    """What is being compiled: the kind of graph, the name of the model and the number of the graph.
+
+    >>> get_aot_compilation_context()
+    ([], 'model', 0)
+    """
+    model, number, kind = Names.current
+    return [kind] if kind else [], model, int(number)

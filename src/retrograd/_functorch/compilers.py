@@ -4,13 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrograd import nn
+from retrograd import nn, ops
+from retrograd._decomp import get_decompositions
 from retrograd._functorch.aot_autograd import aot_function, aot_module, make_boxed_compiler
 from retrograd._functorch.partitioners import min_cut_rematerialization_partition
 from retrograd.fx import GraphModule
 
-__all__ = ["debug_compile", "memory_efficient_fusion", "nop", "print_compile"]
+__all__ = ["debug_compile", "default_decompositions", "draw_graph_compile", "memory_efficient_fusion", "nnc_jit", "nop",
+           "print_compile", "ts_compile"]
 
+default_decompositions = get_decompositions([getattr(ops.aten, name) for name in (
+    "gelu_backward", "leaky_relu_backward", "sigmoid_backward", "threshold_backward", "hardtanh_backward",
+    "hardsigmoid_backward", "hardswish_backward", "tanh_backward", "silu_backward", "elu_backward", "masked_fill", "elu",
+    "leaky_relu", "hardtanh", "hardswish", "hardsigmoid", "conj_physical")])
 
 
 @make_boxed_compiler
@@ -22,6 +28,28 @@ def nop(fx_g: GraphModule, _: Any) -> Callable[..., Any]:
     tensor([2., 2.])
     """
     return fx_g
+
+
+@make_boxed_compiler
+def ts_compile(fx_g: GraphModule, inps: Any) -> Callable[..., Any]:
+    """The graph as a script, which runs as it is.
+
+    >>> import retrograd as torch
+    >>> aot_function(lambda x: x + 1, ts_compile)(torch.ones(2))
+    tensor([2., 2.])
+    """
+    return fx_g
+
+
+def nnc_jit(f: Any) -> Any:
+    """A function whose graphs are scripts."""
+    return aot_function(f, ts_compile)
+
+
+def draw_graph_compile(name: str, clear_meta: bool = True) -> Callable[..., Any]:
+    """A compiler that draws graphs to files."""
+    raise RuntimeError("FXGraphDrawer requires the pydot package to be installed. Please install pydot through your favorite "
+                       "Python package manager. retrograd does not draw graphs: print(graph_module.code) shows one.")
 
 
 @make_boxed_compiler

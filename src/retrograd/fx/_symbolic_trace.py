@@ -26,8 +26,8 @@ from retrograd.nn import Module, Parameter, Sequential
 from retrograd.overrides import TorchFunctionMode
 from retrograd.utils import _pytree as pytree
 
-__all__ = ["FunctionType", "PH", "PHBase", "ProxyableClassMeta", "ScriptObject", "Tracer", "compatibility", "functools",
-           "is_fx_tracing", "symbolic_trace", "wrap"]
+__all__ = ["FunctionType", "PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "ScriptObject", "Tracer", "compatibility",
+           "functools", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 _orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 
@@ -40,6 +40,14 @@ class PHBase:
 
 
 PH = PHBase()
+
+
+class PHWithMeta(PHBase):
+    """The same with a name by which the placeholder can be found."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
 
 
 class ProxyableClassMeta(type):
@@ -75,6 +83,9 @@ class Tracing:
 
 def is_fx_tracing() -> bool:
     return Tracing.depth > 0
+
+
+is_fx_symbolic_tracing = is_fx_tracing
 
 
 class ProxyCalls(TorchFunctionMode):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from retrograd.fx._checks import _assert
 from retrograd.fx._names import qualified_name, type_repr
@@ -13,6 +13,7 @@ __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "ma
 
 Target = Callable[..., Any] | str
 Argument = Any
+ArgumentT = TypeVar("ArgumentT")
 
 OPS = frozenset(["placeholder", "get_attr", "call_function", "call_module", "call_method", "output", "root"])
 

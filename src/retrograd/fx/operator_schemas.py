@@ -8,6 +8,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import retrograd as torch
+from retrograd.functional import NAMES as older
 
 __all__ = ["ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint", "get_signature_for_torch_op",
            "normalize_function", "normalize_module", "type_matches"]
@@ -74,6 +75,15 @@ def type_of(text: str) -> Any:
     return TYPES.get(text, typing.Any)
 
 
+def type_of_schema_type(kind: Any) -> Any:
+    """The Python type of an argument, of its type in a schema.
+
+    >>> type_of_schema_type("List[int]")
+    list[int]
+    """
+    return type_of(str(kind))
+
+
 # ---- calls
 def normalize_function(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
                        arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
@@ -87,7 +97,9 @@ def normalize_function(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     {'input': 1.0, 'inplace': False}
     """
     kwargs = kwargs or {}
-    signatures = get_signature_for_torch_op(target)
+    name = getattr(target, "__name__", "")
+    in_python = name in older and getattr(torch, name) is target        # the schema has other names than the function
+    signatures = None if in_python else get_signature_for_torch_op(target)
     if signatures is None:
         if not callable(target) or isinstance(target, type):
             return None
@@ -101,8 +113,7 @@ def normalize_function(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if len(fitting) > 1:
         if arg_types is None and kwarg_types is None:
             listed = "\n".join(str(s) for s, _ in fitting)
-            name = getattr(target, "__name__", target)
-            raise RuntimeError(f"Tried to normalize arguments to {name} but the schema match was "
+            raise RuntimeError(f"Tried to normalize arguments to {name or target} but the schema match was "
                                "ambiguous! Please provide argument types to the normalize_arguments() call. Available "
                                f"schemas:\n{listed}")
         fitting = [pair for pair in fitting if types_fit(pair[0], arg_types or (), kwarg_types or {})]
@@ -132,7 +143,7 @@ def normalize(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         return None
-    if any([p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()]):
+    if any([p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in signature.parameters.values()]):
         return None
     bound.apply_defaults()
     given, named = [], {}
@@ -167,7 +178,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
         other = typing.get_args(argument_type)
         if typing.get_origin(argument_type) in (list, tuple) and other:
             return all([part is ... or type_matches(inner[0], part) for part in other])
-        return type_matches(inner[0], argument_type) if inner[0] is int else argument_type is list
+        return argument_type in ((int, list) if inner[0] is int else (list,))
     if signature_type is numbers.Number:
         return argument_type in (int, float, complex, numbers.Number)
     return isinstance(signature_type, type) and isinstance(argument_type, type) and issubclass(argument_type, signature_type)

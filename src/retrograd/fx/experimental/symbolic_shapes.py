@@ -1,17 +1,78 @@
 """Questions about sizes: here they are numbers, so that all of them have answers."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from retrograd import SymInt
 
-__all__ = ["GuardOnDataDependentSymNode", "definitely_true", "free_symbols", "free_unbacked_symbols", "guard_int",
-           "guard_or_false", "guard_or_true", "guard_size_oblivious", "has_free_symbols", "hint_int", "is_concrete_int",
-           "is_nested_int", "is_symbolic", "statically_known_true", "sym_eq"]
+__all__ = ["DimDynamic", "GuardOnDataDependentSymNode", "ShapeEnv", "StatelessSymbolicContext", "SymbolicContext",
+           "definitely_true", "free_symbols", "free_unbacked_symbols", "guard_int", "guard_or_false", "guard_or_true",
+           "guard_size_oblivious", "has_free_symbols", "hint_int", "is_concrete_int", "is_nested_int", "is_symbolic",
+           "statically_known_true", "sym_eq"]
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
     """A size that depends on values was asked for a truth value; sizes here never do."""
+
+
+class DimDynamic(Enum):
+    """What a dimension of a fake tensor may be; all are static here."""
+
+    DYNAMIC = 0
+    DUCK = 1
+    STATIC = 2
+    SIZE_LIKE_UNBACKED = 3
+    UNBACKED = 4
+    INFER_STRIDE = 5
+    OBLIVIOUS_SIZE = 6
+
+
+@dataclass(frozen=True)
+class SymbolicContext:
+    """What is wanted of the sizes of a fake tensor."""
+
+
+@dataclass(frozen=True)
+class StatelessSymbolicContext(SymbolicContext):
+    """What is wanted of every dimension."""
+
+    dynamic_sizes: Any = None
+    dynamic_strides: Any = None
+    constraint_sizes: Any = None
+    constraint_strides: Any = None
+    view_base_context: Any = None
+
+
+class ShapeEnv:
+    """The symbols for sizes and what is known of them: none, since the sizes of fake tensors are numbers.
+
+    >>> ShapeEnv().guards
+    []
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+        self.guards: list[Any] = []
+        self.var_to_val: dict[Any, Any] = {}
+        self.replacements: dict[Any, Any] = {}
+        self.frozen = False
+
+    def freeze(self) -> None:
+        """Take no further guards."""
+        self.frozen = True
+
+    def freeze_runtime_asserts(self) -> None:
+        """Take no further assertions."""
+
+    def format_guards(self, verbose: bool = False) -> str:
+        """The guards, a line each."""
+        return ""
+
+    def produce_guards(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Conditions on inputs under which a graph holds, beside their sizes."""
+        return []
 
 
 class ConstraintViolationError(RuntimeError):

@@ -80,6 +80,21 @@ def jagged_from_list(tensors: list[Tensor], offsets: Tensor | None, dtype: Any =
     return made, made.offsets()
 
 
+class ViewNestedFromBuffer:
+    """The constructor of jagged tensors from values and offsets, as a function that is applied."""
+
+    @staticmethod
+    def apply(values: Tensor, offsets: Tensor, metadata_cache: dict[str, Any] | None = None) -> Tensor:
+        """A jagged tensor over `values`; the shortest and longest lengths may be given.
+
+        >>> import retrograd as torch
+        >>> ViewNestedFromBuffer.apply(torch.arange(3), torch.tensor([0, 1, 3]), {"max_seqlen": 2}).unbind()
+        (tensor([0]), tensor([1, 2]))
+        """
+        known = metadata_cache or {}
+        return nested_view_from_values_offsets(values, offsets, 1, known.get("min_seqlen"), known.get("max_seqlen"))
+
+
 def buffer_from_jagged(jagged: Tensor) -> Tensor:
     """What the parts of a jagged tensor are slices of."""
     return values_of(jagged)
