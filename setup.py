@@ -25,15 +25,13 @@ from setuptools.command.build_py import build_py
 
 SRC = Path("src")
 C_DIR = Path("build") / "cython"
-KERNELS = "retrograd.core._kernels"
 NATIVE = "retrograd.core._native"
-KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
 SHARED = "retrograd.core._shared"             # Cython's function types and error helpers, else repeated in every module
 SHARED_C = C_DIR / "retrograd" / "core" / "_shared.c"
 LOOPS = "retrograd.core._loops"               # the generated loops, see codegen/README.md
 LOOPS_SOURCES = SRC / "retrograd" / "codegen" / "native"
 LOOPS_DIR = Path("build") / "loops"
-NOT_FROM_PYTHON = (KERNELS, NATIVE, LOOPS, SHARED)
+NOT_FROM_PYTHON = (NATIVE, LOOPS, SHARED)
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
 # Indices and None are checked, so that no call can end the process: what plain Python raises is raised here too. No pickling is
@@ -91,8 +89,6 @@ def extensions() -> list[Extension]:
     if switched_on("RETROGRAD_PLAIN"):
         return []
     found = [*hot_modules(), Extension(SHARED, [SHARED_C.as_posix()], depends=["setup.py"])]
-    if (SRC / "retrograd" / "codegen" / "small_kernels.py").exists():
-        found.append(Extension(KERNELS, [KERNELS_C.as_posix()], depends=["setup.py"]))
     native = SRC / "retrograd" / "core" / "native"
     found.append(Extension(NATIVE, [c.as_posix() for c in sorted(native.glob("*.c"))],
                            depends=["setup.py", *[h.as_posix() for h in sorted(native.glob("*.h"))]]))
@@ -102,26 +98,17 @@ def extensions() -> list[Extension]:
     return found
 
 
-def generate_kernels() -> bool:
-    """Let the library write its own C kernels, run from source; False when it has none to offer."""
-    KERNELS_C.parent.mkdir(parents=True, exist_ok=True)
+def generate_loops() -> None:
+    """Let the library write its own C loops, run from source."""
     LOOPS_DIR.mkdir(parents=True, exist_ok=True)
-    draft = KERNELS_C.with_suffix(".new")
     path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
-    code = ("import sys; from retrograd.codegen import small_kernels, table; from retrograd.ops.load import import_all; "
-            "import_all(); table.write(sys.argv[2]); sys.exit(0 if small_kernels.write_kernels(sys.argv[1]) else 3)")
-    done = subprocess.run([sys.executable, "-c", code, str(draft), str(LOOPS_DIR)], env=os.environ | {
+    code = ("import sys; from retrograd.codegen import table; from retrograd.ops.load import import_all; "
+            "import_all(); table.write(sys.argv[1])")
+    done = subprocess.run([sys.executable, "-c", code, str(LOOPS_DIR)], env=os.environ | {
         "PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         stderr=subprocess.PIPE, text=True)
-    if done.returncode == 3:
-        return False
     if done.returncode:
-        raise RuntimeError("the kernels could not be generated: " + (done.stderr.strip().splitlines() or ["?"])[-1])
-    if KERNELS_C.exists() and KERNELS_C.read_bytes() == draft.read_bytes():
-        draft.unlink()          # the old file's date says that nothing has to be compiled again
-    else:
-        draft.replace(KERNELS_C)
-    return True
+        raise RuntimeError("the loops could not be generated: " + (done.stderr.strip().splitlines() or ["?"])[-1])
 
 
 def instruction_sets() -> dict[str, list[str]]:
@@ -208,8 +195,8 @@ class BuildExt(build_ext):
     def prepare(self) -> None:
         import numpy
 
-        if any(module.name == KERNELS for module in self.extensions) and not generate_kernels():
-            self.extensions = [module for module in self.extensions if module.name not in (KERNELS, LOOPS)]
+        if any(module.name == LOOPS for module in self.extensions):
+            generate_loops()
         hot = [module for module in self.extensions if module.name not in NOT_FROM_PYTHON]
         if hot:
             translate(hot)
@@ -229,8 +216,8 @@ class BuildExt(build_ext):
                     module.depends += [str(LOOPS_DIR / "kernels_info.h"), *module.extra_objects]
                     module.extra_compile_args += ["-std=gnu11", "-fvisibility=hidden"]
                     module.libraries += ["m", "pthread"]
-                module.extra_compile_args += {KERNELS: KERNEL_FLAGS, NATIVE: NATIVE_FLAGS}.get(
-                    module.name, SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
+                module.extra_compile_args += NATIVE_FLAGS if module.name == NATIVE else (
+                    SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
                 if sys.platform.startswith("linux"):
                     # unused symbols are an eighth of the package, and gaps between code and data two pages of each file
                     module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]

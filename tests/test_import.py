@@ -29,7 +29,7 @@ print(*sorted(set(sys.modules) - before))
     heavy = {"ml_dtypes", "scipy", "opt_einsum", "pathlib", "pkgutil", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
     own = {f"retrograd.{name}" for name in (
         "autograd.forward_ad", "autograd.function", "autograd.gradcheck_run", "autograd.graph", "autograd.jacobians",
-        "codegen.small_kernels", "core.generator", "legacy", "nn", "optim", "ops.create.random", "ops.elementwise.compare",
+        "codegen.table", "core.generator", "legacy", "nn", "optim", "ops.create.random", "ops.elementwise.compare",
         "ops.elementwise.special", "ops.elementwise.unary", "ops.indexing.index", "ops.linalg.solve", "ops.linalg.spectral",
         "ops.lists.foreach", "ops.loss.kernels", "ops.nn.activation", "ops.nn.conv", "ops.nn.pool", "ops.nn.upsample",
         "ops.reduction.sums", "ops.signal.fft", "ops.sparse", "storage", "transforms", "utils")}

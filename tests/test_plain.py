@@ -26,7 +26,7 @@ def package(tmp_path: Path) -> Path:
     (folder / "core" / "tensor.py").write_text("source = True\n")
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     (folder / "core" / f"tensor{suffix}").write_text("not a library")
-    (folder / "core" / f"_kernels{suffix}").write_text("not a library")
+    (folder / "core" / f"_native{suffix}").write_text("not a library")
     return tmp_path
 
 
@@ -41,7 +41,7 @@ def test_plain_imports_the_source(package: Path) -> None:
 
 
 def test_plain_does_not_see_extensions_without_source(package: Path) -> None:
-    done = run(package, "1", "import retrograd.core._kernels")
+    done = run(package, "1", "import retrograd.core._native")
     assert "ModuleNotFoundError" in done.stderr and "RETROGRAD_PLAIN" in done.stderr
 
 

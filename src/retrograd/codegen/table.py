@@ -13,7 +13,7 @@ from zlib import crc32
 from retrograd.codegen import c
 from retrograd.codegen.loops import REDUCE, Program, guards, only_integral
 from retrograd.codegen.rules import LoweredRule, lowered_rules, renamed
-from retrograd.core.fast_kernels import ALGORITHM, PRODUCTS, is_lowered
+from retrograd.core.fast_kernels import ALGORITHM, is_lowered
 from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.schema import REQUIRED
 
@@ -226,7 +226,7 @@ def kernels() -> list[Any]:
     found: list[Any] = []
     for packet in OPS.values():
         for op in packet.overloads_:
-            if is_lowered(op) and op.lower not in PRODUCTS and not str(op.lower).startswith(ALGORITHM):
+            if is_lowered(op) and not str(op.lower).startswith(ALGORITHM):
                 if isinstance(op.lower, str) and op.lower.startswith("@"):
                     found.append(Hand(op, op.lower[1:]))
                 else:

@@ -11,7 +11,6 @@ from retrograd.codegen.library import load, pool
 from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
 from retrograd.core import dispatch
-from retrograd.core.fast_kernels import PRODUCTS
 from retrograd.core.opdef import OpDef
 from retrograd.core.storage import address
 from retrograd.core.tensor import wrap
@@ -26,7 +25,7 @@ def choices_of(op: OpDef) -> list[Choice]:
     """The alternatives of an op that regions support; none if it is neither elementwise nor a sum."""
     if not op.lower or op.functional is not None or op.is_inplace or op.is_out or op.multiple or op.composite:
         return []
-    if isinstance(op.lower, str) and (op.lower.startswith("@") or op.lower in PRODUCTS):
+    if isinstance(op.lower, str) and op.lower.startswith("@"):
         return []
     kernels = [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
     if any([k.program.family == "row" or k.program.family == "reduce" and k.program.reducer not in ("sum", "mean")

@@ -4,26 +4,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from retrograd.core import algorithms, dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS, OpDef
 from retrograd.core.recipe import choose_kernel_calls
 
 ALGORITHM = "@native."      # prefix of `lower` in rows whose kernel is a function of core/native
-PRODUCTS = ("matmul", "bmm", "addmm")       # `lower` of rows that codegen/small_kernels.py computes
-products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
 probe: Any = None         # kernels that are functions of other libraries
 try:
-    from retrograd.core import _kernels  # type: ignore[attr-defined, unused-ignore]
-    products = _kernels
-except ImportError:     # not built, or RETROGRAD_PLAIN hides them
-    pass
-try:
     from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
     native = _loops
-except ImportError:
+except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass
 try:
     from retrograd.core import probe  # type: ignore[attr-defined, no-redef, unused-ignore]
@@ -33,7 +24,7 @@ except ImportError:
 
 def use() -> bool:
     """Install kernels, if there are any: now on the ops in use, on the others when they are prepared for use."""
-    if products is None and native is None:
+    if algorithms.native is None and native is None:
         return False
     if native is not None:
         dtypes.TOLD_BFLOAT16.append(native.set_bfloat16)
@@ -78,11 +69,7 @@ def install_kernel(op: OpDef) -> None:
         tensor = getattr(OPS.get(op.name), "Tensor", None)
         if tensor is not None and tensor.lower == op.lower:        # the Tensor overload's kernel accepts a number as `other`
             name = kernel_name(tensor)
-    if op.lower in PRODUCTS:
-        op.native = getattr(products, name, None)
-        if op.native is not None:
-            products.bind(name, (algorithms.matrices if op.lower == "addmm" else np.matmul) if op.fast is None else op.fast)
-    elif native is not None:
+    if native is not None:
         op.native = native.kernels.get(name)
 
 

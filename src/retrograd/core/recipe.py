@@ -191,7 +191,8 @@ def is_straight(op: OpDef) -> bool:
         return False
     if op.is_inplace:
         return op.into is not None and not op.composite and not ("apart" in op.traits or "guarded" in op.traits)
-    return (op.native is not None and op.simple and op.lower is not None and not str(op.lower).startswith("@")
+    by_hand = str(op.lower).startswith("@")            # such kernels may need all arguments, and leave dtypes to the check
+    return (op.native is not None and op.simple and op.lower is not None and not (by_hand and (op.check is not None or op.tail))
             and not (op.multiple or op.is_view or op.has_lists or op.composite or op.real_only) and op.device_arg < 0)
 
 

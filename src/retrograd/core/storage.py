@@ -21,8 +21,8 @@ from retrograd.core.shared_memory import descriptor_of, new_shared
 
 compiled: Any = None
 try:
-    from retrograd.core import _kernels  # type: ignore[attr-defined, unused-ignore]
-    compiled = _kernels
+    from retrograd.core import _native  # type: ignore[attr-defined, unused-ignore]
+    compiled = _native
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass
 

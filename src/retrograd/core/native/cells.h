@@ -58,7 +58,7 @@ static void NAME(lstm_forward)(long steps, long batch, long n, T *gates, const T
   T *packed = NAME(packed_weight)(way, steps, batch, n, 4 * n, weight);
   for (long t = 0; t < steps; t++, gates += batch * 4 * n, hs += batch * n, cs += batch * n) {
     if (packed)
-      way->multiply(h, n, 1, batch, n, packed, gates, 4 * n, 4 * n, 1);
+      multiply_panels(way, h, n, 1, batch, n, packed, gates, 4 * n, 4 * n, 1);
     else
       NAME(product)(gemm, "N", "N", batch, 4 * n, n, 1, h, n, weight, 4 * n, 1, gates, 4 * n);
     NAME(lstm_gates)(batch, n, gates, c, cs, hs);
@@ -92,7 +92,7 @@ static void NAME(lstm_backward)(long steps, long batch, long n, const T *gates, 
     NAME(lstm_slopes)(batch, n, gates + t * 4 * state, t ? cs + (t - 1) * state : c0, cs + t * state, dh, dc,
                       slopes + t * 4 * state);
     if (packed)
-      way->multiply(slopes + t * 4 * state, 4 * n, 1, batch, 4 * n, packed, dh, n, n, 0);
+      multiply_panels(way, slopes + t * 4 * state, 4 * n, 1, batch, 4 * n, packed, dh, n, n, 0);
     else
       NAME(product)(gemm, "N", "N", batch, n, 4 * n, 1, slopes + t * 4 * state, 4 * n, weight, n, 0, dh, n);
   }

@@ -3,6 +3,31 @@
    BLAS, which packs the matrix each time, 1.45). */
 #include "native.h"
 #include "packed.h"
+/* Columns of a panel from rows of another matrix, four at a time; how many are done */
+#if defined(__SSE2__)
+#include <emmintrin.h>
+static long turn_floats(float *to, long wide, const float *from, long step, long k, long m) {
+  long j = 0;
+  for (; j + 4 <= m; j += 4, from += 4 * step) {
+    long p = 0;
+    for (; p + 4 <= k; p += 4) {
+      __m128 r0 = _mm_loadu_ps(from + p), r1 = _mm_loadu_ps(from + step + p);
+      __m128 r2 = _mm_loadu_ps(from + 2 * step + p), r3 = _mm_loadu_ps(from + 3 * step + p);
+      _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+      float *q = to + p * wide + j;
+      _mm_storeu_ps(q, r0);
+      _mm_storeu_ps(q + wide, r1);
+      _mm_storeu_ps(q + 2 * wide, r2);
+      _mm_storeu_ps(q + 3 * wide, r3);
+    }
+    for (; p < k; p++)
+      for (long i = 0; i < 4; i++) to[p * wide + j + i] = from[i * step + p];
+  }
+  return j;
+}
+#else
+static long turn_floats(float *to, long wide, const float *from, long step, long k, long m) { return 0; }
+#endif
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define LEVELS
 #define SUFFIX _v4
@@ -49,6 +74,11 @@ HIDDEN const Narrow *narrow_for(size_t size) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     return size == 4 ? &way_float_v4 : &way_double_v4;
+#endif
+  return slim_for(size);
+}
+HIDDEN const Narrow *slim_for(size_t size) {
+#ifdef LEVELS
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     return size == 4 ? &way_float_v3 : &way_double_v3;
 #endif
@@ -90,7 +120,7 @@ static void in_blocks(const Narrow *way, long rows, long n, long k, const char *
         else
           for (long v = 0; v < count; v++) ((double *)packed)[v] *= alpha;
       }
-      way->multiply(a + i * ka * size, ra, ka, rows, terms, packed, c + j * size, columns, gap, add || i > 0);
+      multiply_panels(way, a + i * ka * size, ra, ka, rows, terms, packed, c + j * size, columns, gap, add || i > 0);
     }
 }
 /* ---- sgemm and dgemm of the BLAS by tiles; what these do not do faster is left to the routine itself */
@@ -133,19 +163,18 @@ FUNCTION(tiled_routine) {
 
 /* multiply_packed(a, b, c or None): c = a b, of matrices of one dtype in any order; c is by rows, and new without one. None where
    the BLAS does it better: with `c` of its caller only where threads would help, otherwise also on machines that it knows. */
-FUNCTION(multiply_packed) {
-  PyArrayObject *a = array_at(args, 0), *b = a ? array_at(args, 1) : NULL, *c = b && args[2] != Py_None ? array_at(args, 2) : NULL;
+HIDDEN PyObject *tiled_product(PyArrayObject *a, PyArrayObject *b, PyArrayObject *c) {
   long ra, ka, rb, cb;
-  if (!b || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || code_of(a) != code_of(b) ||
+  if (PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || code_of(a) != code_of(b) ||
       (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE) || !strides_of(a, &ra, &ka) || !strides_of(b, &rb, &cb) ||
       (c && (!plain(c) || !PyArray_ISWRITEABLE(c) || PyArray_NDIM(c) != 2 || code_of(a) != code_of(c))) ||
       (!c && !tiles_are_faster()))
-    Py_RETURN_NONE;
+    return NULL;
   const long rows = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1), size = PyArray_ITEMSIZE(a);
   const double work = (double)rows * (double)n * (double)k;
   if (PyArray_DIM(b, 0) != k || !k || !n || (c && (PyArray_DIM(c, 0) != rows || PyArray_DIM(c, 1) != n)) ||
       (thread_count() > 1 && work > 4194304.) || (!c && (rows < 8 || n < 8 || work < 16384.)))
-    Py_RETURN_NONE;
+    return NULL;
   const Narrow *way = narrow_for((size_t)size);
   char *packed = borrow(block_bytes(way, n, k));
   if (!packed) return PyErr_NoMemory();
@@ -163,4 +192,10 @@ FUNCTION(multiply_packed) {
   }
   give_back(packed);
   return (PyObject *)made;
+}
+FUNCTION(multiply_packed) {
+  PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1), *c = array_at(args, 2);
+  PyObject *made = a && b && (c || args[2] == Py_None) ? tiled_product(a, b, c) : NULL;
+  if (!made && !PyErr_Occurred()) Py_RETURN_NONE;
+  return made;
 }

@@ -138,7 +138,15 @@ def added(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
 def as_number(value: Any, dtype: Any) -> Any:
     if isinstance(value, complex) and dtype.kind != "c" and not value.imag:
         value = value.real
-    return int(value) if dtype.kind in "iu" else value
+    if dtype.kind not in "iu":
+        return value
+    value, bound = int(value), 1 << 8 * dtype.itemsize
+    if dtype.kind == "u" and -bound < value < 0:
+        return value + bound
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise elementwise.overflow(dtype)
+    return value
 
 
 def times(value: Any, factor: Any) -> Any:
@@ -240,6 +248,8 @@ def stacked(a: Any, b: Any) -> Any:
 
 
 GEMM = {"f": "sgemm", "d": "dgemm", "F": "cgemm", "D": "zgemm"}
+if native is not None:
+    native.use_products(np.dot, fast_bmm)
 LARGE_STACK = 1 << 18         # multiplications from which threads pay off
 OUTER_PRODUCTS = 1024         # result size from which a plain loop is faster than a matrix product each
 
@@ -457,7 +467,7 @@ mm = defop(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     kernel=mm_kernel, fast=fast_mm,
     vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
-    jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
+    jvp="multilinear", batch=batched_mm, lower="@native.mm", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
     doc="""The product of two matrices.
     >>> torch.mm(torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[1., 2.],
@@ -495,7 +505,7 @@ bmm = defop(
     kernel=bmm_kernel, fast=fast_bmm,
     vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
-    jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
+    jvp="multilinear", batch=batched_mm, lower="@native.bmm", autocast="lower", pattern=("product", 0, 1), flops=("product", 0),
     doc="""Matrix products of a batch.
     >>> torch.bmm(torch.ones(3, 2, 4), torch.ones(3, 4, 5)).shape
     torch.Size([3, 2, 5])
@@ -526,7 +536,7 @@ addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
     deprecated=deprecated_orders("mat1, mat2"),
-    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
+    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="@native.addmm", autocast="lower",
     pattern=("product", 1, 2), series=("affine", "mm"), flops=("product", 1),
     doc="""A matrix product, times `alpha`, plus `beta` times the first argument.
     >>> torch.addmm(torch.ones(2), torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -659,7 +669,7 @@ dot = defop(
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=dot_kernel, fast=fast_dot,
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
-    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",), lower="@native.dot",
     doc="""The inner product of two vectors.
     >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
