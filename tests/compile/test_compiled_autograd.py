@@ -750,3 +750,22 @@ def test_reset_in_a_scope_ends_capture_until_its_end() -> None:
         torch.ones(1, requires_grad=True).exp().backward()      # the inner scope has put back the compiler of the outer one
         assert captures() == 2
     assert not compiled_autograd.is_enabled() and torch.autograd.is_multithreading_enabled()
+
+
+def test_order_of_inputs_is_part_of_the_key() -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with compiled_autograd.enable(as_it_is):
+        for count, inputs in ((1, [x, y]), (2, [y, x]), (2, [x, y]), (3, [x])):
+            (x * y).sum().backward(inputs=inputs)
+            x.grad = y.grad = None
+            assert captures() == count
+
+
+def test_variable_says_that_capture_is_off_inside_a_captured_pass() -> None:
+    seen: list[Any] = []
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: seen.append((compiled_autograd.in_region(), compiled_autograd.compiled_autograd_enabled)))
+    with compiled_autograd.enable(as_it_is):
+        (x * 2).sum().backward()
+        seen.append((compiled_autograd.in_region(), compiled_autograd.compiled_autograd_enabled))
+    assert seen == [(True, False), (False, True)]

@@ -65,7 +65,7 @@ class Builder:
 
     def deliver(self, number: int, nr: int, grad: Any) -> None:
         buffer = self.buffers[number]
-        buffer[nr] = grad if buffer[nr] is None else self.call(steps.add_gradients, (buffer[nr], grad))
+        buffer[nr] = grad if buffer[nr] is None else self.call(steps.add_gradients, (buffer[nr], grad), "add")
 
     # ---- calls
     def add_call(self, call: NodeCall, buffer: list[Any]) -> None:

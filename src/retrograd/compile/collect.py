@@ -79,8 +79,9 @@ class NodeCall:
 class Collector:
     """Collects one pass."""
 
-    def __init__(self, task: GraphTask, roots: Any, grads: Any, variant_of: Any) -> None:
+    def __init__(self, task: GraphTask, roots: Any, grads: Any, inputs: Any, variant_of: Any) -> None:
         self.task, self.roots, self.grads = task, roots, grads
+        self.asked = inputs                       # the edges whose gradients are asked for, or None
         self.variant_of = variant_of              # node -> the compiled forward that made it, or None
         self.inputs: list[Any] = []
         self.sizes: list[int] = []
@@ -371,4 +372,5 @@ def root_key(collector: Collector) -> Any:
     task = collector.task
     return ("root", task.create_graph, task.needed is None, len(task.captured),
             tuple([(collector.numbers.get(node), nr) for node, nr in collector.roots]),
+            tuple([(collector.numbers.get(node), nr) for node, nr in collector.asked or ()]),
             frozen(collector, collector.root_grads), frozen(collector, collector.root_expected))

@@ -236,7 +236,7 @@ def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     count_dependencies(task, roots)
     if inputs is not None:
         find_needed(task, roots, inputs, accumulate_grad)
-    collector = Collector(task, roots, grads, variant_of)
+    collector = Collector(task, roots, grads, inputs, variant_of)
     results: list[Any] = []
 
     def work(task: Any) -> None:
@@ -346,6 +346,7 @@ def capture(collector: Collector, sizes: list[int | None]) -> Entry:
 
 def execute(entry: Entry, collector: Collector) -> Any:
     """Run a compiled pass, which owns its list of inputs and may empty it."""
+    global compiled_autograd_enabled
     check = tls.anomaly and tls.check_nan
     leaves = [call.me for call in collector.calls if call.kind == "accumulate"]
     watched = [(ref, collector.inputs[ref.number]) for ref in leaves] if check else []
@@ -355,6 +356,7 @@ def execute(entry: Entry, collector: Collector) -> Any:
                                  f"gradient. This is not supported. {TURN_OFF}")
     ours.running = threading.get_ident()
     before = set_compiler(None, False)
+    before_enabled, compiled_autograd_enabled = compiled_autograd_enabled, False
     if tls.dispatch_modes:
         show_sizes(entry, collector)
     try:
@@ -365,6 +367,7 @@ def execute(entry: Entry, collector: Collector) -> Any:
         inputs.clear()
     finally:
         ours.running = None
+        compiled_autograd_enabled = before_enabled
         set_compiler(*before)
     if check:
         check_nans(watched, results or [], entry.outputs)

@@ -205,9 +205,12 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
+PLAIN = {list, float, int, bool, type(None)}      # types of settings without tensors
+
+
 def with_numbers(group: dict[str, Any]) -> dict[str, Any]:
     """The group with numbers in the place of tensors."""
-    if not any([isinstance(value, Tensor) or type(value) is tuple for value in group.values()]):
+    if PLAIN.issuperset(map(type, group.values())):
         return group
     return {name: value if name == "params" else tuple(number(v) for v in value) if type(value) is tuple else number(value)
             for name, value in group.items()}

@@ -373,13 +373,18 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     if not size:
         return grad.sum()
     extra = len(shape) - len(size)
-    if extra < 0 or any(n != 1 and n != shape[i + extra] for i, n in enumerate(size)):
+    if extra > 0 and shape[extra:] == size:
+        dims = list(range(extra))
+    elif extra < 0 or any([n != 1 and n != shape[i + extra] for i, n in enumerate(size)]):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
-    dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
+    else:
+        dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
             grad_enabled() and wants_grad(grad)):
         made = native_sum(grad.array, dims)                     # no mode is on: bypasses the ops
-        return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
+        if not made.flags.c_contiguous:
+            made = made.copy("C")
+        return new_tensor(made if made.shape == size else made.reshape(size))     # a view could not become a `.grad`
     if dims:
         grad = grad.sum(dims, keepdim=True)
     return grad.view(size) if extra else grad
