@@ -596,3 +596,21 @@ def test_hooks_of_a_compiled_module_are_its_own() -> None:
         assert seen == ["before", "inner", "after", "backward"]
     net(torch.ones(1, 2))
     assert seen[-1] == "inner"
+
+
+def test_code_is_told_that_it_is_compiled() -> None:
+    def where() -> tuple[bool, bool]:
+        return torch.compiler.is_compiling(), torch.compiler.is_dynamo_compiling()
+    left_out = torch.compiler.disable(where)
+    f = torch.compile(lambda x: (x + 1, where(), left_out(), where())[1:])
+
+    def fails(x: Any) -> Any:
+        raise ValueError(where())
+    g = torch.compile(fails)
+    for _ in range(4):
+        assert f(torch.ones(1)) == ((True, True), (False, False), (True, True))
+        with pytest.raises(ValueError, match=r"\(True, True\)"):
+            g(torch.ones(1))
+        assert where() == left_out() == (False, False)
+    with torch.compiler.set_stance("force_eager"):
+        assert f(torch.ones(1))[0] == (False, False)

@@ -39,6 +39,7 @@ from retrograd.ops.create.generators import default_generator
 __all__ = ["OptimizedModule", "Program"]
 
 backward_state = compiled_autograd.ours
+inside = state.inside
 
 
 STEADY_LIMIT = 1000
@@ -106,11 +107,15 @@ class Program:
     def call(self, args: Any, kwargs: Any) -> Any:
         if state.stance.name == "force_eager" or state.config.disable:
             return self.function(*args, **kwargs)
-        if self.compiled_autograd:
-            with self.backward_scope():
+        inside.depth += 1
+        try:
+            if self.compiled_autograd:
+                with self.backward_scope():
+                    result = self.run(args, kwargs)
+            else:
                 result = self.run(args, kwargs)
-        else:
-            result = self.run(args, kwargs)
+        finally:
+            inside.depth -= 1
         if self.steals and args and isinstance(args[0], list):
             args[0].clear()
         return result

@@ -141,6 +141,15 @@ class Stance:
 stance = Stance()
 
 
+class Inside(threading.local):
+    """How many calls of compiled functions this thread is in."""
+
+    depth = 0
+
+
+inside = Inside()
+
+
 class Strictness(threading.local):
     """Whether graph breaks are errors; None: only in functions compiled with fullgraph=True."""
 

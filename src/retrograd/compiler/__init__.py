@@ -65,16 +65,21 @@ def _compiling_state_context() -> Iterator[None]:
 
 
 def is_compiling() -> bool:
-    """Whether the code that asks is being exported; `compile` runs code as it is.
+    """Whether the code that asks runs in a compiled function or is being exported.
 
-    >>> is_compiling()
-    False
+    >>> is_compiling(), compile(lambda: is_compiling())()
+    (False, True)
     """
-    return _is_compiling_flag
+    return _is_compiling_flag or _state.inside.depth > 0
 
 
 def is_dynamo_compiling() -> bool:
-    return False
+    """Whether the code that asks runs in a compiled function.
+
+    >>> is_dynamo_compiling()
+    False
+    """
+    return _state.inside.depth > 0
 
 
 def is_exporting() -> bool:
@@ -106,10 +111,14 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     @functools.wraps(function)
     def left_out(*args: Any, **kwargs: Any) -> Any:
         recorder = recorders.current()
-        if recorder is None or not recorder.recording:
-            return function(*args, **kwargs)
-        with recorder.suspended(breaks.left_out(function, reason)):
-            return function(*args, **kwargs)
+        depth, _state.inside.depth = _state.inside.depth, 0
+        try:
+            if recorder is None or not recorder.recording:
+                return function(*args, **kwargs)
+            with recorder.suspended(breaks.left_out(function, reason)):
+                return function(*args, **kwargs)
+        finally:
+            _state.inside.depth = depth
     left_out._torchdynamo_disable = True          # type: ignore[attr-defined]
     left_out._torchdynamo_disable_recursive = recursive       # type: ignore[attr-defined]
     left_out._torchdynamo_disable_msg = reason    # type: ignore[attr-defined]
