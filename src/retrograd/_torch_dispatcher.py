@@ -9,6 +9,7 @@ from typing import Any
 
 from retrograd.core import api, modes
 from retrograd.core.dispatch_keys import ALIASES, ALONE, BACKENDS, DispatchKey, DispatchKeySet, local_keys, priority
+from retrograd.core.dispatch_keys import parse_key as named_key
 from retrograd.core.modes import Guard, no_dispatch
 from retrograd.core.opdef import OPS, OpDef, Packet, find_packet
 from retrograd.core.state import set_flag, set_grad_enabled, tls
@@ -24,11 +25,7 @@ from retrograd.transforms.base import only_outer
 # ---- keys
 def key_of(name: Any) -> Any:
     """A key by name, or the key itself."""
-    if not isinstance(name, str):
-        return name
-    if name not in DispatchKey.__members__:
-        raise RuntimeError(f"could not parse dispatch key: {name}")
-    return DispatchKey[name]
+    return named_key(name) if isinstance(name, str) else name
 
 
 def parse_key(name: str) -> Any:
@@ -37,7 +34,7 @@ def parse_key(name: str) -> Any:
 
 
 def key_name(key: Any) -> str:
-    return str(key.name)
+    return str(key_of(key).name)
 
 
 def key_set(keys: Any) -> DispatchKeySet:

@@ -145,3 +145,21 @@ def test_out_memory_of_indexing_is_checked_before_and_after_resizing():
 def test_overloads_name_their_packet_and_tags_by_pytorchs_private_names_too():
     op = torch.ops.aten.add.Tensor
     assert op._overloadpacket is torch.ops.aten.add and op._tags == op.tags
+
+
+def test_operators_are_of_pytorchs_module_and_their_classes_of_their_own():
+    overload = torch.ops.aten.add.Tensor
+    assert overload.__module__ == torch.ops.aten.add.__module__ == "torch._ops.aten"
+    assert type(overload).__module__ == "retrograd.core.opdef"
+
+
+def test_tags_are_printed_by_name():
+    assert str(torch.Tag.pointwise) == "Tag.pointwise" and f"{torch.Tag.core}" == "Tag.core"
+
+
+def test_error_for_too_many_positional_arguments_counts_those_alone():
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match=r"aten::add\(\) takes 2 positional argument\(s\) but 3 was/were given"):
+        torch.ops.aten.add.Tensor(x, x, 2)
+    with pytest.raises(RuntimeError, match=r"aten::sin\(\) expected at most 1 argument\(s\) but received 3"):
+        torch.ops.aten.sin.default(x, 2, 3)

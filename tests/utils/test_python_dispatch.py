@@ -14,6 +14,7 @@ from retrograd.utils._mode_utils import no_dispatch
 from retrograd.utils._python_dispatch import (
     TorchDispatchMode,
     _get_current_dispatch_mode,
+    is_in_torch_dispatch_mode,
     return_and_correct_aliasing,
 )
 
@@ -242,3 +243,40 @@ def test_wrapper_gives_back_what_it_wrote_to() -> None:
         pass
     with pytest.raises(RuntimeError, match="expected types to match"):
         return_and_correct_aliasing(torch.ops.aten.view.default, (x, [2]), {}, x.as_subclass(Other))
+
+
+class Aliasing(torch.Tensor):
+    """A wrapper of one tensor."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        plain = [a.inner if isinstance(a, Aliasing) else a for a in args]
+        return return_and_correct_aliasing(func, args, kwargs, Aliasing(func(*plain, **(kwargs or {}))))
+
+
+def test_views_of_wrappers_get_the_storage_of_their_base():
+    x = Aliasing(torch.ones(4))
+    assert x.view(2, 2).untyped_storage()._cdata == x.untyped_storage()._cdata
+    assert (x + 1).untyped_storage()._cdata != x.untyped_storage()._cdata
+    plain, other = torch.zeros(2, 2), torch.ones(4)
+    assert return_and_correct_aliasing(torch.ops.aten.view.default, (plain, [4]), {}, other).tolist() == [0, 0, 0, 0]
+
+
+def test_modes_may_say_that_they_belong_to_the_library():
+    class Own(TorchDispatchMode):
+        @classmethod
+        def is_infra_mode(cls):
+            return True
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with Own():
+        assert is_in_torch_dispatch_mode() and not is_in_torch_dispatch_mode(include_infra_modes=False)

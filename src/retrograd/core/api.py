@@ -520,11 +520,19 @@ def wanted_by_another(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
                 for value in (*args, *kwargs.values()) for a in (value if isinstance(value, (list, tuple)) else (value,))])
 
 
+class ModuleOfOperators(str):
+    """The `__module__` of a class whose instances have that of PyTorch's operators."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> str:
+        return str(self) if instance is None else "torch._ops.aten"
+
+
 assert overload       # importing it adds the remaining attributes of ops
 CALLERS.update(op=op_call, packet=packet_call, function=packet_function)
 put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}"), "__copy__": lambda op: op,
-                 "__deepcopy__": lambda op, memo: op})
-put_into(Packet, {"__copy__": lambda packet: packet, "__deepcopy__": lambda packet, memo: packet})
+                 "__deepcopy__": lambda op, memo: op, "__module__": ModuleOfOperators(OpDef.__module__)})
+put_into(Packet, {"__module__": ModuleOfOperators(Packet.__module__),
+                  "__copy__": lambda packet: packet, "__deepcopy__": lambda packet, memo: packet})
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

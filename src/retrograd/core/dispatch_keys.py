@@ -59,6 +59,13 @@ def local_keys() -> LocalKeys:
     return LOCAL
 
 
+def parse_key(name: str) -> Any:
+    """The dispatch key of a name."""
+    if name not in DispatchKey.__members__:
+        raise RuntimeError(f"could not parse dispatch key: {name}")
+    return DispatchKey[name]
+
+
 class DispatchKeySet:
     """A set of dispatch keys.
 
@@ -68,7 +75,7 @@ class DispatchKeySet:
     """
 
     def __init__(self, *keys: Any) -> None:
-        self.keys = frozenset(DispatchKey[key] if isinstance(key, str) else key
+        self.keys = frozenset(parse_key(key) if isinstance(key, str) else key
                               for given in keys for key in (given if isinstance(given, DispatchKeySet) else (given,)))
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
@@ -87,7 +94,7 @@ class DispatchKeySet:
         return hash(self.keys)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(sorted(self.keys, key=priority))
+        return iter(sorted(self.keys, key=lambda key: (priority(key), key.value)))
 
     def __repr__(self) -> str:
         return f"DispatchKeySet({', '.join([key.name for key in self])})"
@@ -103,7 +110,7 @@ class DispatchKeySet:
 
     def highestPriorityTypeId(self) -> Any:
         """The key that a call reaches first."""
-        return max(self.keys, key=priority) if self.keys else DispatchKey["Undefined"]
+        return max(self.keys, key=lambda key: (priority(key), key.value)) if self.keys else DispatchKey["Undefined"]
 
     def raw_repr(self) -> int:
         """The set as an integer bit mask."""

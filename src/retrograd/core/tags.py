@@ -32,3 +32,6 @@ class Tag(IntEnum):
     pt2_compliant_tag = 17
     reduction = 18
     view_copy = 19
+
+    def __str__(self) -> str:
+        return f"Tag.{self.name}"

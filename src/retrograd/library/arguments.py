@@ -28,6 +28,8 @@ def bind(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         limit = len(params) if count > len(params) else positional
         given = count if count > len(params) else len(args)
         kind = "" if count > len(params) else "positional "
+        if kind and positional < len(params):
+            raise RuntimeError(f"{head} takes {limit} positional argument(s) but {given} was/were given.  {where}")
         raise RuntimeError(f"{head} expected at most {limit} {kind}argument(s) but received {given} {kind}argument(s). {where}")
     bound: list[Any] = []
     used = 0

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from retrograd import ops, strided
 from retrograd.core.modes import (
     BaseTorchDispatchMode,
     TorchDispatchMode,
@@ -35,7 +36,10 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def is_infra(mode: Any) -> bool:
-    """Whether a mode is one of the library's own: fake tensors, tracing, functionalization."""
+    """Whether a mode is one of the library's own (fake tensors, tracing, functionalization), or says that it is like these."""
+    declared = getattr(type(mode), "is_infra_mode", None)
+    if declared is not None and mode.is_infra_mode():
+        return True
     return getattr(mode, "_mode_key", None) is not None or type(mode).__module__.startswith(("retrograd.", "torch."))
 
 
@@ -130,10 +134,19 @@ def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: 
     return made
 
 
+def share_storage(view: Tensor, source: Tensor) -> None:
+    """Put a tensor into the storage of another, with its own sizes and strides."""
+    with no_dispatch():
+        storage = source.untyped_storage()
+        if view.untyped_storage()._cdata != storage._cdata:
+            ops.aten.set_.source_Storage_storage_offset(view, storage, view.storage_offset(), view.shape, view.stride())
+
+
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
     """What a wrapper's `__torch_dispatch__` returns for `func`, checked against its schema.
 
-    An in-place or out= op gives back the argument that it writes to; a view op must give a wrapper of its input's class.
+    An in-place or out= op gives back the argument that it writes to; a view op must give a wrapper of its input's class,
+    which gets the storage of its input.
 
     >>> import retrograd as torch
     >>> x = torch.zeros(2)
@@ -150,6 +163,9 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
         if source is not None and type(source) is not type(outs[0]):
             raise RuntimeError(f"Called {func} with input of type {type(source)}\nand output of type {type(outs[0])}. But "
                                "expected types to match.")
+        if source is not None and source.layout is strided and not source.is_nested:
+            for view in outs:
+                share_storage(view, source)
     if Tag.inplace_view in func.tags and isinstance(args[0], Tensor) and type(args[0]) is not Tensor:
         with no_dispatch():                   # the wrapper's own geometry
             func(*args, **(kwargs or {}))
