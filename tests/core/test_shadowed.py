@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import retrograd as torch
 
 
@@ -63,6 +65,18 @@ def test_attributes_of_a_subclass_can_be_replaced_at_once() -> None:
     x.__dict__ = {"other": 2}
     assert x.__dict__ == {"other": 2} and x.other == 2 and not hasattr(x, "meta")
     assert (x + 1).tolist() == [2.0, 2.0]
+
+
+def test_attributes_of_a_tensor_can_be_replaced_at_once_and_shared() -> None:
+    x, y = torch.ones(2), torch.nn.Parameter(torch.zeros(2))
+    x.meta = 1
+    y.__dict__ = x.__dict__
+    y.other = 2
+    assert x.other == 2 and x.__dict__ is y.__dict__
+    x.__dict__ = {}
+    assert not hasattr(x, "meta") and y.meta == 1 and (x + y).tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="__dict__ must be set to a dictionary, not a 'int'"):
+        x.__dict__ = 3  # type: ignore[assignment]
 
 
 class Further(Tracked):

@@ -24,7 +24,6 @@ from retrograd.core.shadowed import shadow_fields
 from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.storage import contiguous_strides
 from retrograd.core.tensor import (
-    COMPILED,
     FLAG_INFERENCE,
     FLAG_META,
     FLAG_PENDING,
@@ -38,7 +37,6 @@ from retrograd.core.tensor import (
     init_tensor,
     install,
     new_tensor,
-    put_into,
     refusal,
 )
 
@@ -449,25 +447,9 @@ class Subclasses:
     defined = False
 
 
-def set_attributes(self: Any, attributes: dict[str, Any]) -> None:
-    """Replace all attributes at once."""
-    if not isinstance(attributes, dict):
-        raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(attributes).__name__}'")
-    given = dict(attributes)
-    own = get_attributes(self)
-    own.clear()
-    own.update(given)
-
-
-get_attributes: Any = Tensor.__dict__["__dict__"].__get__ if COMPILED else None
-ATTRIBUTES = property(lambda self: get_attributes(self), set_attributes)     # `__dict__` of a compiled class is read-only
-
-
 def init_subclass(cls: Any, /, **kwargs: Any) -> None:
     """Prepare a new subclass of Tensor."""
     shadow_fields(cls, Tensor)
-    if COMPILED:
-        put_into(cls, {"__dict__": ATTRIBUTES})
     if cls.__init__ is Tensor.__init__:
         cls.__init__ = ignore_arguments
     if overrides_dispatch(cls) and getattr(cls.__torch_function__, "__func__", None) is default_torch_function:

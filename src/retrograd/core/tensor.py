@@ -693,6 +693,24 @@ def open_class(cls: Any) -> None:
         flags.value &= ~IMMUTABLE_TYPE
 
 
+class Attributes(ctypes.Structure):
+    """CPython's definition of `__dict__` as classes written in Python have it: to read and to assign."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("get", ctypes.c_void_p), ("set", ctypes.c_void_p), ("doc", ctypes.c_char_p),
+                ("closure", ctypes.c_void_p))
+
+
+ATTRIBUTES = Attributes(b"__dict__", ctypes.cast(ctypes.pythonapi.PyObject_GenericGetDict, ctypes.c_void_p),
+                        ctypes.cast(ctypes.pythonapi.PyObject_GenericSetDict, ctypes.c_void_p), None, None)
+
+
+def open_attributes(cls: Any) -> None:
+    """Let the attributes of a compiled class's instances be replaced at once: `tensor.__dict__ = attributes`."""
+    make = ctypes.pythonapi.PyDescr_NewGetSet
+    make.restype = ctypes.py_object
+    put_into(cls, {"__dict__": make(ctypes.py_object(cls), ctypes.byref(ATTRIBUTES))})
+
+
 NAME_WORD = 3                # word offset of `tp_name` in CPython's type objects
 HEAP_TYPE = 1 << 9           # Py_TPFLAGS_HEAPTYPE
 NEW_NAMES: list[bytes] = []  # keeps the targets of `tp_name` alive
@@ -740,3 +758,4 @@ NEW_QUALNAMES: list[str] = []
 
 if COMPILED:
     open_class(Tensor)
+    open_attributes(Tensor)
