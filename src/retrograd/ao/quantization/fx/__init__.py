@@ -1,0 +1,1 @@
+"""Quantization of traced programs: the ops that stand for rounding in their graphs."""
