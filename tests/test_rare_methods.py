@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import weakref
 
+import numpy as np
 import pytest
 
 import retrograd as torch
@@ -62,9 +63,30 @@ def test_bytes_become_storages() -> None:
     assert torch.UntypedStorage.from_buffer(b"\x01\x02", "little", dtype=torch.int16).tolist() == [1, 2]
     assert torch.UntypedStorage.from_buffer(b"\x01\x02\x03\x04", "big", dtype=torch.int16).tolist() == [2, 1, 4, 3]
     assert torch.TypedStorage.from_buffer(b"\x01\x00\x02\x00", "little", dtype=torch.int16).tolist() == [1, 2]
+    given = dict(byte_order="native", dtype=torch.uint8)
     for wrong in (dict(byte_order="odd"), dict(offset=9), dict(count=9), dict(offset=1, dtype=torch.int16)):
         with pytest.raises(ValueError, match="byte_order|offset|elements|multiple"):
-            torch.UntypedStorage.from_buffer(b"\x01\x02", **wrong)
+            torch.UntypedStorage.from_buffer(b"\x01\x02", **given | wrong)
+    with pytest.raises(RuntimeError, match="^argument 'dtype' cannot be None"):
+        torch.UntypedStorage.from_buffer(b"\x01\x02", "native")
+    with pytest.raises(RuntimeError, match="^function missing required argument 'byte_order'"):
+        torch.UntypedStorage.from_buffer(b"\x01\x02", dtype=torch.int16)
+
+
+def test_storages_refuse_indices_values_and_dtypes_of_other_types() -> None:
+    storage = torch.UntypedStorage([1, 2])
+    with pytest.raises(TypeError, match="^can't index a torch.UntypedStorage with str"):
+        storage["a"]
+    with pytest.raises(RuntimeError, match="^can only set storage content with a int types, but got str instead"):
+        storage[0] = "a"
+    with pytest.raises(RuntimeError, match="^expected torch.dtype, but got <class 'int'>"):
+        torch.TypedStorage(dtype=5)
+
+
+def test_numbers_of_numpy_are_looked_for_in_tensors() -> None:
+    assert np.int64(3) in torch.tensor([1, 3]) and np.float32(2) not in torch.tensor([1.0, 3.0])
+    with pytest.raises(RuntimeError, match="only supports Tensor or scalar, but you passed in a <class 'str'>"):
+        "a" in torch.ones(2)  # noqa: B015
 
 
 def test_untyped_storages_convert_copy_and_swap() -> None:

@@ -143,6 +143,8 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_TensorBase": ":Tensor",
         "_VariableFunctionsClass": ":",
         "_from_dlpack": "utils.dlpack:from_dlpack",
+        "_get_deterministic_fill_uninitialized_memory": "settings:get_deterministic_fill_uninitialized_memory",
+        "_set_deterministic_fill_uninitialized_memory": "settings:set_deterministic_fill_uninitialized_memory",
         "_get_deterministic_algorithms": ":are_deterministic_algorithms_enabled",
         "_TorchFunctionState": "_torch_private:FunctionState",
         "_get_cpu_capability": "backends.cpu:get_cpu_capability",

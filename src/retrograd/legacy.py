@@ -10,6 +10,7 @@ from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.arguments import resolve
 from retrograd.core.convert import MISMATCH, to_int
+from retrograd.core.deterministic import uninitialized
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import find_packet
@@ -56,7 +57,7 @@ def construct(dtype: Any, args: Any, kwargs: Any, strict: bool = True) -> Any:
         if isinstance(first, UntypedStorage):
             return wrap(typed(first, target.numpy))
         if isinstance(first, Size):
-            return wrap(np.empty(tuple(first), target.numpy))
+            return wrap(uninitialized(np.empty(tuple(first), target.numpy)))
         if to_int(first) is MISMATCH:
             if not isinstance(first, (Sequence, np.ndarray)):
                 raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
@@ -67,7 +68,7 @@ def construct(dtype: Any, args: Any, kwargs: Any, strict: bool = True) -> Any:
         resolve("new", FORMS[:1] + FORMS[2:4], args, {})
     _, (size, _device) = resolve("new", FORMS[3:4], args, {})
     check_size(size)
-    return wrap(np.empty(size, target.numpy))
+    return wrap(uninitialized(np.empty(size, target.numpy)))
 
 
 def same_tensor(other: Any, target: Any, strict: bool) -> Any:

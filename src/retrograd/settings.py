@@ -1,7 +1,7 @@
 """Settings of the whole process that programs make: determinism, precision of matrix products, threads, default device.
 
-Ops are deterministic whatever the number of threads, and compute in the precision of their dtype, so the settings about that
-are kept and told, and change nothing.
+Ops are deterministic whatever the number of threads, and compute in the precision of their dtype. What asking for determinism
+does change is in core/deterministic.py; the other settings are kept and told.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import retrograd as torch
 from retrograd.core import threads
+from retrograd.core.deterministic import Mode
 from retrograd.core.device import device as device_class
 from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
@@ -25,7 +26,6 @@ __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_de
 class Settings:
     """The settings in force."""
 
-    deterministic = warn_only = False
     precision = "highest"
     interop_threads = os.cpu_count() or 1
 
@@ -38,10 +38,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> use_deterministic_algorithms(False)
     """
-    if not isinstance(mode, bool):
-        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
-                        f"{type(mode).__name__}")
-    Settings.deterministic, Settings.warn_only = mode, warn_only
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}")
+    Mode.asked, Mode.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -50,7 +50,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> are_deterministic_algorithms_enabled()
     False
     """
-    return Settings.deterministic
+    return Mode.asked
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -59,7 +59,19 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     >>> is_deterministic_algorithms_warn_only_enabled()
     False
     """
-    return Settings.warn_only
+    return Mode.warn_only
+
+
+def get_deterministic_fill_uninitialized_memory() -> bool:
+    """Whether uninitialised memory is filled in deterministic mode."""
+    return Mode.fill_memory
+
+
+def set_deterministic_fill_uninitialized_memory(mode: bool) -> None:
+    """Fill uninitialised memory in deterministic mode, or leave it."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    Mode.fill_memory = mode
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -89,7 +101,7 @@ def get_deterministic_debug_mode() -> int:
     >>> get_deterministic_debug_mode()
     0
     """
-    return (1 if Settings.warn_only else 2) if Settings.deterministic else 0
+    return (1 if Mode.warn_only else 2) if Mode.asked else 0
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -67,6 +67,8 @@ class TypedStorage:
 
     def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None,
                  _internal: bool = False) -> None:
+        if dtype is not None and wrap_storage is None and not isinstance(dtype, dtypes.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
         self.dtype = dtype or dtypes.get_default_dtype()
         if wrap_storage is None:
             if len(args) > 1:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -223,3 +224,11 @@ def test_lbfgs_keeps_its_last_gradient_in_place() -> None:
     kept = optimizer.state[w]["prev_flat_grad"]
     optimizer.step(closure)
     assert optimizer.state[w]["prev_flat_grad"] is kept
+
+
+def test_pickled_optimizers_keep_the_keys_of_their_groups_after_a_state_was_loaded() -> None:
+    for cls in (torch.optim.Adafactor, torch.optim.Muon, torch.optim.SGD):
+        optimizer = cls([torch.nn.Parameter(torch.ones(2, 2))], lr=0.1)
+        optimizer.load_state_dict(optimizer.state_dict())
+        read = pickle.loads(pickle.dumps(optimizer))
+        assert read.state_dict()["param_groups"] == optimizer.state_dict()["param_groups"]

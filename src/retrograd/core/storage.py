@@ -321,7 +321,9 @@ class UntypedStorage:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._check_values()
-        bytes_of(self.owner)[self._checked(index)] = value & 255 if isinstance(value, int) else value
+        if not isinstance(value, int):
+            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+        bytes_of(self.owner)[self._checked(index)] = value & 255
 
     def _checked(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -329,7 +331,7 @@ class UntypedStorage:
                 raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
             return index
         if not isinstance(index, int):
-            raise TypeError(f"can't index a {type(self).__module__}.{type(self).__name__} with {type(index).__name__}")
+            raise TypeError(f"can't index a torch.{type(self).__name__} with {type(index).__name__}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
         return index
@@ -382,12 +384,18 @@ class UntypedStorage:
             memory.reshape(-1, size)[...] = memory.reshape(-1, size)[:, ::-1].copy()
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *,
                     dtype: Any = None) -> UntypedStorage:
         """A copy of the elements in a buffer, converted to native byte order."""
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        if byte_order is None:
+            if dtype.itemsize > 1 or dtype.numpy.kind == "b":
+                raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+            byte_order = "native"
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
-        width = 1 if dtype is None else dtype.itemsize
+        width = dtype.itemsize
         memory = np.frombuffer(buffer, np.uint8)
         if offset < 0 or offset > len(memory) or offset == len(memory) and len(memory):
             raise ValueError(f"offset must be non-negative and no greater than buffer length ({len(memory)}) minus 1, but got "
@@ -400,7 +408,7 @@ class UntypedStorage:
         if count * width > rest:
             raise ValueError(f"buffer has only {rest // width} elements after offset {offset}, but specified a size of {count}")
         made = cls(memory[offset:offset + count * width].copy())
-        if byte_order != "native" and byte_order != sys.byteorder and dtype is not None:
+        if byte_order != "native" and byte_order != sys.byteorder:
             made.byteswap(dtype)
         return made
 

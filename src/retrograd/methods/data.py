@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -258,7 +259,7 @@ def __format__(self: Any, spec: str) -> str:
 
 
 def __contains__(self: Any, element: Any) -> bool:
-    if isinstance(element, (Tensor, int, float, complex, bool)):
+    if isinstance(element, (Tensor, Number)):
         return bool((element == self).any().item())
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 

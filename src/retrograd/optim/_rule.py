@@ -12,6 +12,7 @@ each op of the formula is one call for all of them.
 """
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import retrograd as torch
@@ -25,6 +26,12 @@ LIST_ELEMENTS = 1 << 18          # so many elements of parameters are changed to
 # Settings that states saved by older versions lack.
 ADDED_LATER = {"amsgrad": False, "capturable": False, "centered": False, "decoupled_weight_decay": False,
                "differentiable": False, "foreach": None, "fused": None, "maximize": False, "momentum": 0, "nesterov": False}
+
+
+def added_later(cls: type) -> dict[str, Any]:
+    """The settings of ADDED_LATER that an optimizer's constructor takes; the base class adds others to `defaults`."""
+    taken = {name for base in cls.__mro__ for name in inspect.signature(base.__init__).parameters if base is not object}
+    return {name: value for name, value in ADDED_LATER.items() if name in taken}
 
 
 class Rule(Optimizer):
@@ -53,13 +60,10 @@ class Rule(Optimizer):
             check(settings, self._not_negative)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # the optimizer's own settings, without what the base class adds to those of all
-        own = set(state["defaults"] if "defaults" in state else self.defaults)
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in ADDED_LATER.items():
-                if name in own:
-                    group.setdefault(name, value)
+            for name, value in added_later(type(self)).items():
+                group.setdefault(name, value)
         for kept in self.state.values():
             if isinstance(kept, dict) and "step" in kept and not isinstance(kept["step"], Tensor):
                 kept["step"] = torch.tensor(float(kept["step"]), dtype=scalar_dtype())

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean, storage
+from retrograd.core.deterministic import uninitialized
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef
@@ -45,13 +46,13 @@ def empty_kernel(xp: Any, size: Any, dtype: Any, memory_format: Any) -> Any:
     check_size(size)
     dtype = dtype or default()
     if memory_format is None or memory_format.name == "contiguous_format":
-        return xp.empty(size, dtype)
+        return uninitialized(xp.empty(size, dtype))
     if memory_format.name == "preserve_format":
         raise RuntimeError("unsupported memory format Preserve\nThere is no tensor whose format could be kept.")
     rank = 4 if memory_format.name == "channels_last" else 5
     if len(size) != rank:
         raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format\nThe size is {list(size)}.")
-    return storage.empty_strided(size, channels_last_strides(size), dtype)
+    return uninitialized(storage.empty_strided(size, channels_last_strides(size), dtype))
 
 
 def full_kernel(xp: Any, size: Any, fill_value: Any, dtype: Any) -> Any:
@@ -61,7 +62,7 @@ def full_kernel(xp: Any, size: Any, fill_value: Any, dtype: Any) -> Any:
 
 def empty_strided_kernel(xp: Any, size: Any, stride: Any, dtype: Any) -> Any:
     check_strides(size, stride)
-    return storage.empty_strided(size, stride, dtype or default())
+    return uninitialized(storage.empty_strided(size, stride, dtype or default()))
 
 
 def strides_by_layout(size: Any, layout: Any) -> tuple[int, ...]:
@@ -115,7 +116,7 @@ def fast_ones(args: Any, dtype: Any) -> Any:
 
 def fast_empty(args: Any, dtype: Any) -> Any:
     size = plain_size(args)
-    return None if size is None else np.empty(size, default() if dtype is None else dtype.numpy)
+    return None if size is None else uninitialized(np.empty(size, default() if dtype is None else dtype.numpy))
 
 
 def fast_full(args: Any, dtype: Any) -> Any:
@@ -154,7 +155,7 @@ def fast_empty_strided(args: Any, dtype: Any) -> Any:
     for order in ("C", "F"):
         made = np.empty(size, default() if dtype is None else dtype.numpy, order)
         if storage.strides_of(made) == tuple(stride):
-            return made
+            return uninitialized(made)
     return None
 
 
@@ -184,8 +185,8 @@ factory("full", ("", f"{SIZE}, Scalar fill_value", full_kernel), fast=fast_full,
 factory("empty_strided", ("", f"{SIZE}, SymInt[] stride", empty_strided_kernel), fast=fast_empty_strided, out=False,
         meta=lambda xp, size, stride, dtype: (check_strides(size, stride), meta_array(size, stride, dtype or default()))[1])
 factory("empty_permuted",
-        ("", f"{SIZE}, int[] physical_layout", lambda xp, size, physical_layout, dtype: storage.empty_strided(
-            size, strides_by_layout(size, physical_layout), dtype or default())), out=False,
+        ("", f"{SIZE}, int[] physical_layout", lambda xp, size, physical_layout, dtype: uninitialized(
+            storage.empty_strided(size, strides_by_layout(size, physical_layout), dtype or default()))), out=False,
         meta=lambda xp, size, physical_layout, dtype: meta_array(
             size, strides_by_layout(size, physical_layout), dtype or default()))
 factory("eye", ("", "SymInt n", lambda xp, n, dtype: eye_kernel(xp, n, n, dtype)), ("m", "SymInt n, SymInt m", eye_kernel),
@@ -205,6 +206,10 @@ def like_kernel(made: Any) -> Any:
     def kernel(xp: Any, self: Any, dtype: Any, memory_format: Any) -> Any:
         return like_array(self, dtype, memory_format, made)
     return kernel
+
+
+def empty_like_kernel(xp: Any, self: Any, dtype: Any, memory_format: Any) -> Any:
+    return uninitialized(like_array(self, dtype, memory_format, np.empty))
 
 
 def ones_array(shape: Any, dtype: Any) -> Any:
@@ -291,7 +296,7 @@ like("ones", "Tensor self", like_kernel(ones_array), fast_like(ones_array), mask
     >>> torch.ones_like(torch.zeros(2))
     tensor([1., 1.])
     """)
-like("empty", "Tensor self", like_kernel(np.empty), fast_empty_like,
+like("empty", "Tensor self", empty_like_kernel, lambda args, dtype: uninitialized(fast_empty_like(args, dtype)),
     doc="""A tensor with whatever is in memory, with the shape and dtype of another.
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
@@ -325,7 +330,7 @@ def new(name: str, parameters: str, create: Any, **columns: Any) -> None:
 
 new("zeros", NEW_SIZE, lambda xp, size, dtype: xp.zeros(size, dtype))
 new("ones", NEW_SIZE, lambda xp, size, dtype: lean.ones(size, dtype))
-new("empty", NEW_SIZE, lambda xp, size, dtype: xp.empty(size, dtype))
+new("empty", NEW_SIZE, lambda xp, size, dtype: uninitialized(xp.empty(size, dtype)))
 new("full", f"{NEW_SIZE}, Scalar fill_value", lambda xp, size, fill_value, dtype: filled(xp.empty(size, dtype), fill_value))
 new("empty_strided", f"{NEW_SIZE}, SymInt[] stride", empty_strided_kernel, batch=families.loop, masked="same mask",
     meta=lambda xp, self, size, stride, dtype: meta_array(size, stride, dtype or self.dtype))

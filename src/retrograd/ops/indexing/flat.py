@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import lean
+from retrograd.core.deterministic import alert
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
@@ -95,10 +96,15 @@ def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) ->
     return laid_out(result, format_strides(self, None)) if self.ndim else xp.array(result)
 
 
+def check_put(self: Any, index: Any, source: Any, accumulate: bool) -> None:
+    if not accumulate:
+        alert("put_")
+
+
 put = defop(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     out="aten",
-    kernel=put_kernel, lower="@put",
+    kernel=put_kernel, lower="@put", check=check_put,
     vjp=dict(self=lambda grad, index, source, accumulate:
                  grad if accumulate else grad.put(index, late.zeros_like(source), False),
              source=lambda grad, index, source: grad.take(index).reshape(source.shape)),

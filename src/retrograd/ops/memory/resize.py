@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, storage
+from retrograd.core.deterministic import Mode, fill_grown
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_writable
 from retrograd.core.modes import overrides_dispatch
@@ -154,7 +155,10 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_resize(self, size)
     before = self.array.shape
+    memory = storage.owner_of(self.array).nbytes if Mode.asked and not self._flags & FLAG_META else None
     set_geometry(self, size, strides)
+    if memory is not None:
+        fill_grown(self.array, memory)
     if size != before:
         bump(self)
     return self

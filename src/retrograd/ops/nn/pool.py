@@ -15,6 +15,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.copying import contiguous, copy_into
+from retrograd.core.deterministic import alert
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import OpDef, defop
@@ -694,6 +695,7 @@ def max_unpool_rows(rank: int) -> OpDef:
     windows = "" if rank == 2 else ", int[3] stride, int[3] padding"
     return defop(
         f"max_unpool{rank}d(Tensor self, Tensor indices, SymInt[{rank}] output_size{windows}) -> Tensor", kernel=kernel,
+        check=lambda *args: alert(f"max_unpooling{rank}d_forward_out"),
         vjp=dict(self=lambda grad, indices: flat_gather(grad, indices, rank)), jvp=put_back(rank), batch=families.folded,
         variants="", node=f"MaxUnpool{rank}DBackward0", autocast="float32", pattern=("last", rank),
     )
