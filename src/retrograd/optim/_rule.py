@@ -30,7 +30,7 @@ ADDED_LATER = {"amsgrad": False, "capturable": False, "centered": False, "decoup
 
 def added_later(cls: type) -> dict[str, Any]:
     """The settings of ADDED_LATER that an optimizer's constructor takes; the base class adds others to `defaults`."""
-    taken = {name for base in cls.__mro__ for name in inspect.signature(base.__init__).parameters if base is not object}
+    taken = {name for base in cls.__mro__ if base is not object for name in inspect.signature(base).parameters}
     return {name: value for name, value in ADDED_LATER.items() if name in taken}
 
 
