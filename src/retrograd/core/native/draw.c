@@ -119,13 +119,37 @@ static void fill_normal(uint32_t *s, void *to, int single, long n, double mean, 
     }
   }
 }
-#define STORE(v)                                           \
-  switch (code) {                                          \
-  case NPY_FLOAT: ((float *)to)[i] = (float)(v); break;    \
-  case NPY_DOUBLE: ((double *)to)[i] = (double)(v); break; \
-  case NPY_BOOL: ((uint8_t *)to)[i] = (v) != 0; break;     \
-  default: ((int64_t *)to)[i] = (int64_t)(v);              \
+#define STORE(v)                                                         \
+  switch (code) {                                                        \
+  case NPY_FLOAT: ((float *)to)[i] = (float)(v); break;                  \
+  case NPY_DOUBLE: ((double *)to)[i] = (double)(v); break;               \
+  case NPY_HALF: ((uint16_t *)to)[i] = to_half((float)(v)); break;       \
+  case NPY_BFLOAT: ((uint16_t *)to)[i] = to_bfloat((float)(v)); break;   \
+  case NPY_BOOL: ((uint8_t *)to)[i] = (v) != 0; break;                   \
+  case NPY_BYTE:                                                         \
+  case NPY_UBYTE: ((uint8_t *)to)[i] = (uint8_t)(v); break;              \
+  case NPY_SHORT: ((uint16_t *)to)[i] = (uint16_t)(v); break;            \
+  case NPY_INT: ((uint32_t *)to)[i] = (uint32_t)(v); break;              \
+  default: ((int64_t *)to)[i] = (int64_t)(v);                            \
   }
+/* The whole numbers that a type holds, or counts to without gaps; 0 for types that are not drawn */
+static int limits_of(int code, int64_t *least, int64_t *most) {
+  switch (code) {
+  case NPY_HALF: *most = 1 << 11; break;
+  case NPY_BFLOAT: *most = 1 << 8; break;
+  case NPY_FLOAT: *most = 1 << 24; break;
+  case NPY_DOUBLE: *most = 1ll << 53; break;
+  case NPY_BOOL: *most = 1; break;
+  case NPY_BYTE: *most = INT8_MAX; break;
+  case NPY_UBYTE: *most = UINT8_MAX; break;
+  case NPY_SHORT: *most = INT16_MAX; break;
+  case NPY_INT: *most = INT32_MAX; break;
+  case NPY_INT64: *most = INT64_MAX; break;
+  default: return 0;
+  }
+  *least = code == NPY_BOOL || code == NPY_UBYTE ? 0 : PyTypeNum_ISINTEGER(code) && code != NPY_INT64 ? -*most - 1 : -*most;
+  return 1;
+}
 static void fill_below(uint32_t *s, void *to, int code, long n, uint64_t bound) {
   uint32_t w[WORDS];
   for (long at = 0, i = 0; at < n; at += WORDS / 2) {
@@ -164,15 +188,15 @@ FUNCTION(draw) {
   PyArrayObject *x = given == 5 ? array_at(args, 2) : NULL;
   if (x && !plain(x)) return draw_scattered(module, args, x);
   if (!plain(x) || !PyArray_ISWRITEABLE(x)) Py_RETURN_NONE;
-  if (code_of(x) == NPY_HALF || number_code(x) == NPY_BFLOAT) return draw_halves(module, args, x, code_of(x) != NPY_HALF);
-  const int kind = (int)PyLong_AsLong(args[0]), code = code_of(x), single = code == NPY_FLOAT;
+  const int kind = (int)PyLong_AsLong(args[0]), code = number_code(x), single = code == NPY_FLOAT;
   const long n = PyArray_SIZE(x);
   void *to = PyArray_DATA(x);
+  int64_t least, limit;
   if (PyErr_Occurred()) return NULL;
-  if (!n || (code != NPY_FLOAT && code != NPY_DOUBLE && ((code != NPY_INT64 && code != NPY_BOOL) || kind < BERNOULLI)))
-    Py_RETURN_NONE;
+  if ((code == NPY_HALF || code == NPY_BFLOAT) && kind != RANGE && kind != ANY)
+    return draw_halves(module, args, x, code != NPY_HALF);
+  if (!n || !limits_of(code, &least, &limit) || (code != NPY_FLOAT && code != NPY_DOUBLE && kind < BERNOULLI)) Py_RETURN_NONE;
   if (kind == RANGE || kind == ANY) {
-    const int64_t limit = single ? 1 << 24 : code == NPY_DOUBLE ? 1ll << 53 : code == NPY_BOOL ? 1 : INT64_MAX;
     int64_t low = 0, last = limit;
     int overflow = 0;
     if (kind == RANGE) {
@@ -184,7 +208,7 @@ FUNCTION(draw) {
         if (overflow || last <= low) Py_RETURN_NONE;
         last--;
       }
-      if (low < (code == NPY_BOOL ? 0 : -limit) || low > last || last > limit) Py_RETURN_NONE;
+      if (low < least || low > last || last > limit) Py_RETURN_NONE;
     }
     const uint64_t span = (uint64_t)last - (uint64_t)low + 1;
     if (!span) Py_RETURN_NONE;
@@ -238,7 +262,7 @@ static PyObject *draw_halves(PyObject *module, PyObject *const *args, PyArrayObj
   const int kind = (int)PyLong_AsLong(args[0]);
   if (kind == -1 && PyErr_Occurred()) return NULL;
   npy_intp n = PyArray_SIZE(x);
-  if (!n || kind == RANGE || kind == ANY) Py_RETURN_NONE;
+  if (!n) Py_RETURN_NONE;
   const double a = PyFloat_AsDouble(args[3]), b = PyFloat_AsDouble(args[4]), most = bfloat ? 3.3895313892515355e38 : 65504.;
   if (PyErr_Occurred()) {
     PyErr_Clear();
@@ -329,16 +353,19 @@ static int repeats(PyArrayObject *x, PyArrayObject *y) {
 FUNCTION(draw_below) {
   PyArrayObject *x = array_at(args, 1), *p = array_at(args, 2);
   if (!plain(x) || !plain(p) || !PyArray_ISWRITEABLE(x) || !repeats(x, p)) Py_RETURN_NONE;
-  const int code = code_of(x), pc = code_of(p);
+  const int code = number_code(x), pc = number_code(p);
   const long n = PyArray_SIZE(x), period = PyArray_SIZE(p);
   void *to = PyArray_DATA(x);
   const float *f = PyArray_DATA(p);
   const double *d = PyArray_DATA(p);
-  if (!n || (pc != NPY_FLOAT && pc != NPY_DOUBLE) ||
-      (code != NPY_FLOAT && code != NPY_DOUBLE && code != NPY_INT64 && code != NPY_BOOL) || to == (void *)f)
+  const uint16_t *h = PyArray_DATA(p);
+  int64_t least, most;
+  if (!n || (pc != NPY_FLOAT && pc != NPY_DOUBLE && pc != NPY_HALF && pc != NPY_BFLOAT) || !limits_of(code, &least, &most) ||
+      to == (void *)f)
     Py_RETURN_NONE;
+#define SINGLE_CHANCE(i) (pc == NPY_FLOAT ? f[i] : pc == NPY_HALF ? from_half(h[i]) : from_bfloat(h[i]))
   for (long i = 0; i < period; i++) {
-    const double v = pc == NPY_FLOAT ? (double)f[i] : d[i];
+    const double v = pc == NPY_DOUBLE ? d[i] : (double)SINGLE_CHANCE(i);
     if (!(v >= 0 && v <= 1)) Py_RETURN_NONE;
   }
   uint32_t *s = twister_of(args[0]);
@@ -347,12 +374,12 @@ FUNCTION(draw_below) {
   double w[256];
   for (long at = 0, i = 0, j = 0; at < n; at += 256) {
     const long m = n - at < 256 ? n - at : 256;
-    if (pc == NPY_FLOAT)
-      fill_single(s, u, m);
-    else
+    if (pc == NPY_DOUBLE)
       fill_double(s, w, m);
+    else
+      fill_single(s, u, m);
     for (long k = 0; k < m; k++, i++) {
-      const int v = pc == NPY_FLOAT ? u[k] < f[j] : w[k] < d[j];
+      const int v = pc == NPY_DOUBLE ? w[k] < d[j] : u[k] < SINGLE_CHANCE(j);
       STORE(v) if (++j == period) j = 0;
     }
   }

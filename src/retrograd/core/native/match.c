@@ -11,6 +11,21 @@
   X(int32_t) case NPY_UBYTE:                          \
   case NPY_BOOL: X(uint8_t) default : Py_RETURN_NONE; \
   }
+/* ... of half precision, where zeros have two forms, and of complex numbers, as pairs */
+#define EACH(T, IN)                            \
+  {                                            \
+    const T *p = x, *q = y;                    \
+    for (long i = 0; i < n; i++)               \
+      if (!(IN(p[i]) == IN(q[i]))) return 0;   \
+    return 1;                                  \
+  }
+static int same_rare(int code, const void *x, const void *y, long n) {
+  if (code == NPY_HALF) EACH(uint16_t, from_half)
+  if (code == NPY_BFLOAT) EACH(uint16_t, from_bfloat)
+  n *= 2;
+  if (code == NPY_CFLOAT) EACH(float, )
+  EACH(double, )
+}
 /* same(a, b): whether two arrays have one shape and equal elements; None for arrays of different dtypes or with gaps */
 FUNCTION(same) {
   PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1);
@@ -21,6 +36,10 @@ FUNCTION(same) {
   const long n = PyArray_SIZE(a);
   const int code = code_of(a);
   if (n > 65536) Py_RETURN_NONE; /* for the threads */
+  if (code == NPY_HALF || code == NPY_CFLOAT || code == NPY_CDOUBLE || number_code(a) == NPY_BFLOAT) {
+    if (number_code(a) != number_code(b)) Py_RETURN_NONE;
+    return PyBool_FromLong(same_rare(number_code(a), PyArray_DATA(a), PyArray_DATA(b), n));
+  }
 #define SAME(T)                                                    \
   {                                                                \
     const T *p = PyArray_DATA(a), *q = PyArray_DATA(b);            \

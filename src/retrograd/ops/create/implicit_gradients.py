@@ -80,9 +80,15 @@ def few_gamma_terms(alpha: Any, x: Any, weight: Any, slope: Any, total: Any) -> 
     return list(total)
 
 
+@cache
+def nodes_of(count: int) -> tuple[Any, Any]:
+    """The points and weights of Gauss and Laguerre's quadrature."""
+    return np.polynomial.laguerre.laggauss(count)
+
+
 def gamma_tail(alpha: Any, x: Any) -> Any:
     """The integral of (log(t) - digamma(a)) p(t) / p(x) over t from x on, with t = x + u / rate."""
-    u, weights = np.polynomial.laguerre.laggauss(NODES)
+    u, weights = nodes_of(NODES)
     alpha, x = alpha[:, None], x[:, None]
     rate = 1.0 - (alpha - 1.0) / x
     beyond = u / rate
