@@ -77,12 +77,20 @@ def rename_one(value: Any, name: str, under_torch: str) -> None:
     if not named or value.__module__ != name:
         return
     try:
-        value.__module__ = under_torch
+        set_module(value, under_torch)
     except (AttributeError, TypeError):         # a compiled class keeps its name
         return
     if isinstance(value, type):
         for member in list(vars(value).values()):
             rename_one(member, name, under_torch)
+
+
+def set_module(value: Any, module: str) -> None:
+    """Set `__module__`; a class keeps the line of its source, which Python 3.13 forgets with the module."""
+    line = vars(value).get("__firstlineno__") if isinstance(value, type) else None
+    value.__module__ = module
+    if line is not None:
+        value.__firstlineno__ = line
 
 
 class RenamingFinder:

@@ -41,6 +41,8 @@ class GraphCompileReason(NamedTuple):
 
 HOME = __file__.rpartition("/compile/")[0]
 BRANCHES = {number for name, number in dis.opmap.items() if "JUMP" in name or name in ("UNARY_NOT", "TO_BOOL")}
+COMPARE_OP = dis.opmap["COMPARE_OP"]
+TO_BOOL_FLAG = 16 if sys.version_info >= (3, 13) else 0       # in the argument of a comparison that a branch follows
 
 
 def is_branch() -> bool:
@@ -48,4 +50,7 @@ def is_branch() -> bool:
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HOME):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] in BRANCHES
+    if frame is None:
+        return False
+    code, place = frame.f_code.co_code, frame.f_lasti
+    return code[place] in BRANCHES or code[place] == COMPARE_OP and code[place + 1] & TO_BOOL_FLAG != 0

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import weakref
 from _thread import _count
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class Active:
 
     def __init__(self) -> None:
         self.all: list[Deferrer] = []
-        self.start = threading._start_new_thread      # type: ignore[attr-defined]
+        self.start = threading.Thread.start
 
     def here(self) -> bool:
         """Whether ops of this thread are deferred."""
@@ -62,25 +62,26 @@ class Active:
 
     def enter(self, deferrer: Deferrer) -> None:
         self.all.append(deferrer)
-        threading._start_new_thread = start_thread    # type: ignore[attr-defined]
+        threading.Thread.start = start_thread         # type: ignore[method-assign]
 
     def leave(self, deferrer: Deferrer) -> None:
         self.all.remove(deferrer)
         if not self.all:
-            threading._start_new_thread = self.start  # type: ignore[attr-defined]
+            threading.Thread.start = self.start       # type: ignore[method-assign]
 
 
 active = Active()
 
 
-def start_thread(*args: Any) -> Any:
+@wraps(threading.Thread.start)
+def start_thread(thread: threading.Thread) -> None:
     """Replaces `Thread.start` while ops may be deferred: runs them first."""
     settle()
     for deferrer in active.all:
         deferrer.waiting.alone = False
         if deferrer.tape is not None:
             deferrer.tape.shared = True
-    return active.start(*args)
+    active.start(thread)
 
 
 def settle(*tensors: Any) -> None:

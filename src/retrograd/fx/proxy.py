@@ -318,6 +318,8 @@ def records_assert(frame: Any, condition: Proxy) -> bool:
     """Whether the caller is at an assert statement, which then has been recorded."""
     instructions = list(dis.get_instructions(frame.f_code))
     place = next((i for i, instruction in enumerate(instructions) if instruction.offset == frame.f_lasti), None)
+    if place is not None and instructions[place].opname in ("COMPARE_OP", "TO_BOOL"):      # of Python 3.13: the jump follows
+        place += 1
     if place is None or not instructions[place].opname.startswith("POP_JUMP"):
         return False
     following = [instruction.opname for instruction in instructions[place + 1:place + 4]]
