@@ -1,9 +1,10 @@
 """Sums, means, products, variances, norms and the other reductions that combine all elements."""
 from __future__ import annotations
 
-import builtins
 import math
 import warnings
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,10 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
         made = sum_of_parts(self, None, False)
         if made is not None:
             return made
-    if dtype is None and type(self) is np.ndarray and self.size <= 8 and self.dtype.char in "fd":    # where NumPy is slow
-        return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
+    if dtype is None and type(self) is np.ndarray and 1 <= self.size < 8 and self.dtype.char == "d":
+        # NumPy is slow for so few, and adds them in this order, in their precision; the built-in sum compensates for rounding
+        # since Python 3.12
+        return np.array(reduce(add, self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
     if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
         return xp.add.reduce(self, None)
     return sum_dims_kernel(xp, self, None, False, dtype)
