@@ -699,7 +699,7 @@ def pair_product(xp: Any, a: Any, b: Any, left: Any) -> Any:
         sizes = [math.prod([array.shape[dims.index(d)] for d in group]) for group in groups]
         order = [dims.index(d) for group in (batch, *groups) for d in group]
         return array.transpose(order).reshape([array.shape[dims.index(d)] for d in batch] + sizes)
-    made = (xp.matmul if batch else matrices)(grouped(*a, single[0], inner), grouped(*b, inner, single[1]))
+    made = (matrices if xp is np and not batch else xp.matmul)(grouped(*a, single[0], inner), grouped(*b, inner, single[1]))
     sizes = [array.shape[dims.index(d)] for (array, dims), own in zip((a, b), single, strict=True) for d in own]
     return made.reshape([*made.shape[:len(batch)], *sizes]), batch + single[0] + single[1]
 
