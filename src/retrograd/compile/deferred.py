@@ -62,7 +62,7 @@ class Active:
 
     def enter(self, deferrer: Deferrer) -> None:
         self.all.append(deferrer)
-        threading.Thread.start = start_thread         # type: ignore[method-assign]
+        threading.Thread.start = start_thread         # type: ignore[assignment, method-assign]
 
     def leave(self, deferrer: Deferrer) -> None:
         self.all.remove(deferrer)
