@@ -21,6 +21,7 @@ from tests.compile.programs import (
     layers,
     memory_and_numbers,
     python_state,
+    surroundings,
     values_and_memory,
     ways_of_python,
 )
@@ -28,7 +29,8 @@ from tests.compile.programs.base import PROGRAMS, Compile
 
 # importing them fills PROGRAMS
 MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter, calls, calls_of_modules,
-           derivatives, layers, memory_and_numbers, ways_of_python, changes_between_calls)
+           derivatives, layers, memory_and_numbers, ways_of_python, changes_between_calls,
+           surroundings)
 
 
 def observe(value: Any) -> Any:
