@@ -76,7 +76,8 @@ ABSENT: dict[str, str] = {
     "_C._distributed_autograd": "DistAutogradContext",
     "_C._distributed_c10d": "GradBucket ProcessGroup ReduceOp Reducer Store Work",
     "_C._distributed_rpc": "PyRRef RpcAgent TensorPipeAgent WorkerInfo",
-    "distributed._symmetric_memory": "empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous",
+    "distributed._symmetric_memory": "empty enable_symm_mem_for_group get_symm_mem_workspace is_symm_mem_enabled_for_group "
+                                     "rendezvous",
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
     "distributed.algorithms.model_averaging": "",
     "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
@@ -85,10 +86,11 @@ ABSENT: dict[str, str] = {
     "distributed.checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
     "distributed.checkpoint.state_dict_saver": "async_save save save_state_dict",
     "distributed.fsdp._flat_param": "FlatParamHandle FlatParameter",
-    "distributed.fsdp._runtime_utils": "_lazy_init _post_forward _pre_forward",
+    "distributed.fsdp._runtime_utils": "_lazy_init _post_backward_final_callback _post_forward _pre_forward",
     "distributed.optim.post_localSGD_optimizer": "PostLocalSGDOptimizer",
     "distributed.pipelining.microbatch": "TensorChunkSpec merge_chunks split_args_kwargs_into_chunks",
-    "distributed.rpc.api": "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
+    "distributed.rpc.api": "RRef _all_gather _barrier _require_initialized get_worker_info init_rpc remote "
+                           "rpc_async rpc_sync shutdown",
     "distributed.tensor._utils": "compute_global_tensor_info compute_local_shape_and_global_offset",
     "distributed.utils": "_replace_by_prefix _sync_module_states _to_kwargs _verify_param_shape_across_processes",
 }

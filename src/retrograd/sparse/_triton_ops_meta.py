@@ -20,3 +20,8 @@ def minimize(*args: Any, **kwargs: Any) -> Any:
 def update(*args: Any, **kwargs: Any) -> Any:
     """Store parameters that were found."""
     raise RuntimeError("there are no Triton kernels whose parameters could be stored")
+
+
+def optimize_bsr_dense_addmm(*args: Any, **kwargs: Any) -> None:
+    """Search for the best parameters of one product, which needs kernels to measure."""
+    minimize()
