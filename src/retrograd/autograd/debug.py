@@ -27,7 +27,7 @@ from retrograd.autograd.engine import GraphTask, count_dependencies, deliver, fi
 from retrograd.autograd.origins import Origin, origin_of
 from retrograd.core.graph import LAST, AccumulateGrad, Node, forward_name, register, shape_dtype
 from retrograd.core.origin import origin_of_node
-from retrograd.core.state import switches, tls
+from retrograd.core.state import switches, thread_state, tls
 from retrograd.core.tensor import FLAG_SPARSE, Tensor
 from retrograd.core.warn import warn_once
 
@@ -290,7 +290,7 @@ class Driver:
 
         def run_one(task: GraphTask) -> None:
             task.ready[:] = [(0, 0, node)]
-            loop(task)
+            loop(task, thread_state(), None)
 
         bare = node._hooks_ is None
         handle = None if type(node) is AccumulateGrad else register(node, "post", take)

@@ -12,7 +12,7 @@ cdef Switches switches
 
 cdef class GraphTask:
     cdef public long long id
-    cdef public bint keep_graph, create_graph, marked, whole
+    cdef public bint keep_graph, create_graph, marked, partial, whole
     cdef public dict waiting, buffers
     cdef public list ready, captured, callbacks
     cdef public object needed, captures, node
@@ -26,7 +26,7 @@ cpdef mark_dependencies(GraphTask task, roots)
 
 cdef int waits_of(GraphTask task, Node node) except? -1
 
-@cython.locals(node=Node, n=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
+@cython.locals(mark='long long', node=Node, n=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
 cpdef find_needed(GraphTask task, roots, inputs, bint accumulate_grad)
 
 @cython.locals(task=GraphTask, depth=int)
@@ -41,9 +41,9 @@ cdef bint has_tensor_hooks(Node node) except -1
 @cython.locals(positions=list)
 cdef bint capture(GraphTask task, Node node, list grads) except -1
 
-@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, marked=bint, direct=bint, watched=bint, c=int, array=Array, run_bits=int, order=long, node=Node, following=Node, grads=list,
+@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, marked=bint, partial=bint, direct=bint, watched=bint, c=int, array=Array, run_bits=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
-cpdef loop(GraphTask task, Node first=*)
+cpdef loop(GraphTask task, dict state, Node first)
 
 @cython.locals(t=Tensor, leaf=Tensor, sink=AccumulateGrad, array=Array)
 cdef fitted(Node node, int nr, grad, Node sender, int index)

@@ -44,7 +44,7 @@ class GraphTask:
     """One call of backward or grad."""
 
     __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "marked", "needed",
-                 "node", "ready", "useful", "waiting", "whole")
+                 "node", "partial", "ready", "useful", "waiting", "whole")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
@@ -57,6 +57,7 @@ class GraphTask:
         self.needed: Any = None                   # node -> whether it runs; None if all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
         self.useful: Any = None                   # the nodes that run or capture; only these receive gradients
+        self.partial: bool = False                # there are others
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
         self.node: Any = None                     # the running node
@@ -80,10 +81,10 @@ def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, input
     task = GraphTask(keep_graph, create_graph)
     task.marked = marking.acquire(False)
     try:
-        if task.marked:
-            mark_dependencies(task, roots)
-        else:
+        if not task.marked:
             count_dependencies(task, roots)
+        elif inputs is None:
+            mark_dependencies(task, roots)
         if inputs is not None:
             find_needed(task, roots, inputs, accumulate_grad)
         depth = thread_state()["backward_depth"]
@@ -145,7 +146,9 @@ def waits_of(task: Any, node: Any) -> int:
 
 
 def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> None:
-    """Find the nodes that must run for the gradients of `inputs`, and the captures at each node."""
+    """Find the nodes that must run for the gradients of `inputs`, and the captures at each node; mark the dependencies on the
+    way (see `mark_dependencies`), if the counts are on the nodes."""
+    mark = task.id + 1 if task.marked else 0
     needed: dict[Any, bool] = {}
     captures: dict[Any, Any] = {}
     targets: dict[Any, Any] = {} if accumulate_grad else captures
@@ -160,13 +163,24 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
     # Post-order walk: a node is needed if one of its edges leads to a target or to a needed node.
     useful = set(targets)
     stack = [root for root, _ in roots]
+    if mark:
+        for node in stack:
+            node._mark_ = mark
+            node._waits_ = 0
     while stack:
         node = stack[-1]
         if node not in needed:                    # first visit: its edges come before it
             needed[node] = False
             top = len(stack)
             for n in node._next_:
-                if n is not None and n not in needed:
+                if n is None:
+                    continue
+                if mark:
+                    if n._mark_ != mark:
+                        n._mark_ = mark
+                        n._waits_ = 0
+                    n._waits_ += 1
+                if n not in needed:
                     if n._next_:
                         stack.append(n)
                     else:
@@ -186,6 +200,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
     task.needed = needed
     task.captures = captures
     task.useful = useful
+    task.partial = not useful.issuperset(needed)
 
 
 def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
@@ -214,12 +229,12 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
                 task.buffers[first] = [grad] if first._count_ == 1 else [
                     grad if i == nr else None for i in range(first._count_)]
                 grad = None
-            if waits_of(task, first):             # it is held back (see debug.py)
+            if (first._waits_ if task.marked else task.waiting[first]):       # it is held back (see debug.py)
                 first = None
         else:
             deliver_roots(task, roots, grads)
         grads = None
-        loop(task, first)
+        loop(task, state, first)
         while task.callbacks:
             task.callbacks.pop(0)()
     except BaseException:
@@ -249,12 +264,10 @@ def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
             heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
 
 
-def loop(task: Any, first: Any = None) -> None:
-    """Run `first` and ready nodes until none is left."""
-    ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
-    captures = task.captures
-    release, marked = not task.keep_graph, task.marked
-    state = thread_state()
+def loop(task: Any, state: Any, first: Any) -> None:
+    """Run `first` and ready nodes until none is left; `state` are the switches of this thread."""
+    ready, waiting, buffers, useful, captures = task.ready, task.waiting, task.buffers, task.useful, task.captures
+    release, marked, partial = not task.keep_graph, task.marked, task.partial
     run_bits = (1 if release else 0) | (2 if state["run_flags"] == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
     direct = not watched and state["run_flags"] < 2       # no mode sees which node runs an op
@@ -272,12 +285,11 @@ def loop(task: Any, first: Any = None) -> None:
             task.node = node
             if watched:
                 event = note_node(event, node)
-            if needed is not None:
-                if node in captures:
-                    if not capture(task, node, grads):
-                        break
-                elif not needed[node]:
+            if captures is not None and node in captures:
+                if not capture(task, node, grads):
                     break
+            elif partial and not task.needed[node]:
+                break
             hooks = node._hooks_
             if type(node) is AccumulateGrad:
                 sink = node
@@ -293,7 +305,7 @@ def loop(task: Any, first: Any = None) -> None:
             if hooks is not None:
                 grads = run_pre_hooks(node, grads)
             wanted = None
-            if needed is not None and len(node._next_) > 1:
+            if partial and len(node._next_) > 1:
                 wanted = [n in useful for n in node._next_]
             if watched:
                 results = run_watched(node, grads, wanted)
@@ -302,7 +314,7 @@ def loop(task: Any, first: Any = None) -> None:
             else:                                     # plain core, where a node may release its saved tensors itself
                 results = node._op_.run(node, grads, wanted, run_bits if node._hooks_ is None else run_bits & 2)
             if node._hooks_ is not None and node._hooks_.post is not None:
-                results = run_post_hooks(node, fitted_results(node, results, needed, useful), grads, hooks is not None)
+                results = run_post_hooks(node, fitted_results(node, results, task.needed, useful), grads, hooks is not None)
             grads = None
             if release and (node._saved_ is not None or node._op_ is None):
                 node._release_()
@@ -311,7 +323,7 @@ def loop(task: Any, first: Any = None) -> None:
             i = -1
             for n in node._next_:
                 i += 1
-                if needed is not None and n is not None and n not in useful:
+                if partial and n is not None and n not in useful:
                     if results[i] is not None and not isinstance(node, OpNode):      # custom Functions are always checked
                         fitted(n, 0 if nrs is None else nrs[i], results[i], node, i)
                     continue
@@ -322,9 +334,12 @@ def loop(task: Any, first: Any = None) -> None:
                     c = n._waits_ = n._waits_ - 1
                 else:
                     c = waiting[n] - 1
+                leaf = None
                 if c == 0 and direct and type(n) is AccumulateGrad and n._hooks_ is None and node._op_ is not None and (
-                        n not in buffers and leaf_of(n)._extra is None):          # an accumulator that would run next
-                    leaf = leaf_of(n)
+                        n not in buffers):
+                    sink = n
+                    leaf = sink.weak() if sink.owned is None else sink.owned
+                if leaf is not None and leaf._extra is None:          # an accumulator that would run next
                     if grad is not None:
                         results[i] = None
                         fits = False
