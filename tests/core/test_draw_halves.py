@@ -41,8 +41,8 @@ def test_uniform_halves_stay_below_the_end_of_the_range(dtype: Any) -> None:
     assert x.min() >= 0
 
 
-WHOLE = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
-         torch.float64]
+WHOLE = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+         torch.float32, torch.float64]
 
 
 @pytest.mark.parametrize("dtype", WHOLE)

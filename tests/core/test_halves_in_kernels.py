@@ -77,3 +77,24 @@ def test_elements_that_are_chosen_or_moved_keep_their_bits(dtype: Any) -> None:
         for made, wide in zip(function(x), function(x.float()), strict=True):
             assert made.dtype is (dtype if wide.is_floating_point() else torch.int64)
             assert torch.equal(made.nan_to_num(99).to(wide.dtype), wide.nan_to_num(99))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["digamma", "special.i1e", "special.i0e", "lgamma", "igamma", "igammac", "erfinv"])
+def test_few_halves_give_what_many_do(name: str, dtype: torch.dtype) -> None:
+    function: Any = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    x = torch.tensor([[0.25, 0.5, float("nan"), float("inf")], [-0.5, 3.0, 0.0, 1.0]]).to(dtype)
+    operands = (x, x + 1) if name.startswith("igamma") or name.endswith("zeta") else (x,)
+    few = function(*operands)
+    many = function(*[torch.cat([a] * 700) for a in operands])
+    assert few.dtype is many.dtype is dtype
+
+    def alike(a: Any, b: Any) -> bool:
+        return np.array_equal(a.float().numpy(), b.float().numpy(), equal_nan=True)
+    assert alike(few, many[:2])
+    turned = function(*[a.t() for a in operands])
+    assert turned.stride() == (1, 4) and alike(turned.t(), few)
+    assert function(*[a[:0] for a in operands]).shape == (0, 4)
+    assert alike(function(*[a[0, 0] for a in operands]), few[0, 0])

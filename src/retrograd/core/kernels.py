@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.copying import converted
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import OpDef
@@ -80,6 +81,8 @@ def run_kernel(op: OpDef, args: Sequence[Any], values: list[Any]) -> Any:
             values[i] = values[i].numpy
     if op.native is not None:
         result = op.native(*values)
+        if result is None and op.widen and not uniform and native is not None and not op.is_inplace and not op.random:
+            result = native.in_float(op.native, values, bool(op.elementwise))
         if result is not None:
             return result
     if uniform:

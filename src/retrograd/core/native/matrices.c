@@ -183,75 +183,17 @@ static PyArrayObject *new_like(PyArrayObject *a, int nd, npy_intp *dims) {
   return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL);
 }
 
-/* ---- half precision: products of copies in float, rounded */
-#define FEW_HALVES 4096
 static int is_half(PyObject *o) {
   if (!PyArray_Check(o)) return 0;
   const int code = number_code((PyArrayObject *)o);
   return code == NPY_HALF || code == NPY_BFLOAT;
 }
-#define CONVERT(name, WIDEN, NARROW)                                                                           \
-  static void widen_##name(const char *from, long step, long n, float *restrict to) {                          \
-    if (step == 2)                                                                                             \
-      for (long i = 0; i < n; i++) to[i] = WIDEN(((const uint16_t *)from)[i]);                                 \
-    else                                                                                                       \
-      for (long i = 0; i < n; i++) to[i] = WIDEN(*(const uint16_t *)(from + i * step));                        \
-  }                                                                                                            \
-  static void narrow_##name(const float *restrict from, long n, uint16_t *restrict to) {                       \
-    for (long i = 0; i < n; i++) to[i] = NARROW(from[i]);                                                      \
-  }
-CONVERT(half, from_half, to_half)
-CONVERT(bfloat, from_bfloat, to_bfloat)
-static PyObject *widened(PyArrayObject *a, int code) {
-  const int nd = PyArray_NDIM(a);
-  if (nd > 3 || PyArray_SIZE(a) > FEW_HALVES || number_code(a) != code || !PyArray_ISALIGNED(a)) return NULL;
-  npy_intp n[3] = {1, 1, 1}, s[3] = {0};
-  for (int d = 0; d < nd; d++) {
-    n[3 - nd + d] = PyArray_DIM(a, d);
-    s[3 - nd + d] = PyArray_STRIDE(a, d);
-  }
-  PyObject *made = PyArray_SimpleNew(nd, PyArray_DIMS(a), NPY_FLOAT);
-  if (!made) return NULL;
-  float *to = PyArray_DATA((PyArrayObject *)made);
-  const int flat = PyArray_IS_C_CONTIGUOUS(a);
-  if (flat) n[0] = n[1] = 1, n[2] = PyArray_SIZE(a), s[2] = 2;
-  for (npy_intp i = 0; i < n[0]; i++)
-    for (npy_intp j = 0; j < n[1]; j++, to += n[2]) {
-      const char *from = PyArray_BYTES(a) + i * s[0] + j * s[1];
-      if (code == NPY_HALF)
-        widen_half(from, s[2], n[2], to);
-      else
-        widen_bfloat(from, s[2], n[2], to);
-    }
-  return made;
-}
-static PyObject *in_float(PyObject *(*kernel)(PyObject *, PyObject *const *, Py_ssize_t), PyObject *const *args, Py_ssize_t n) {
-  PyObject *wide[5], *made = NULL;
-  const int code = number_code((PyArrayObject *)args[0]);
-  Py_ssize_t known = 0;
-  for (; n <= 5 && known < n; known++) {
-    wide[known] = PyArray_Check(args[known]) ? widened((PyArrayObject *)args[known], code) : Py_NewRef(args[known]);
-    if (!wide[known]) break;
-  }
-  if (known == n) made = kernel(NULL, wide, n);
-  while (known) Py_DECREF(wide[--known]);
-  if (PyErr_Occurred()) return NULL;
-  if (!made || made == Py_None) {
-    Py_XDECREF(made);
-    Py_RETURN_NONE;
-  }
-  PyArrayObject *r = (PyArrayObject *)made, *rounded = new_like((PyArrayObject *)args[0], PyArray_NDIM(r), PyArray_DIMS(r));
-  if (rounded) (code == NPY_HALF ? narrow_half : narrow_bfloat)(PyArray_DATA(r), PyArray_SIZE(r), PyArray_DATA(rounded));
-  Py_DECREF(made);
-  return (PyObject *)rounded;
-}
-
 /* ---- the kernels: a new array, or None for what the layers do */
 FUNCTION(mm) {
   PyArrayObject *a = given == 2 ? array_at(args, 0) : NULL, *b = a ? array_at(args, 1) : NULL;
   Shape s;
   if (!b) Py_RETURN_NONE;
-  if (is_half(args[0])) return in_float(mm, args, given);
+  if (is_half(args[0])) return computed_in_float(mm, NULL, args, given);
   if (!shape_of(a, b, 2, &s)) Py_RETURN_NONE;
   if (!fits(&s)) {
     if (!is_real(s.code) || !plain_product) Py_RETURN_NONE;
@@ -279,7 +221,7 @@ FUNCTION(addmm) {
   if (!b) Py_RETURN_NONE;
   const int half = is_half(args[0]), rank = PyArray_NDIM(bias);
   if (!is_one(args[3]) || !is_one(args[4]) || (!half && !is_real(code_of(bias)))) return added_matrices(args, given);
-  if (half) return in_float(addmm, args, given);
+  if (half) return computed_in_float(addmm, NULL, args, given);
   if ((rank != 1 && rank != 2) || !plain(bias) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || code_of(bias) != code_of(b))
     Py_RETURN_NONE;
   const long m = PyArray_DIM(a, 0), n = PyArray_DIM(b, 1), step = rank == 2 && PyArray_DIM(bias, 0) == m ? n : 0;
@@ -300,7 +242,7 @@ FUNCTION(bmm) {
   PyArrayObject *a = given == 2 ? array_at(args, 0) : NULL, *b = a ? array_at(args, 1) : NULL;
   Shape s;
   if (!b) Py_RETURN_NONE;
-  if (is_half(args[0])) return in_float(bmm, args, given);
+  if (is_half(args[0])) return computed_in_float(bmm, NULL, args, given);
   if (!shape_of(a, b, 3, &s) || PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) Py_RETURN_NONE;
   const long count = PyArray_DIM(a, 0), each = s.m * s.n * s.k;
   const int outer = s.k == 1 && s.cb == 1 && is_real(s.code); /* one loop over the result, of any size */

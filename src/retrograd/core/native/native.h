@@ -51,4 +51,8 @@ HIDDEN void over_blas(Part part, void *job, long count);
 /* memory for one piece of work, of which each thread keeps some for the next; NULL if there is none */
 HIDDEN void *borrow(size_t bytes);
 HIDDEN void give_back(void *memory);
+
+/* what a kernel of ours, or one of Python's, gives for copies in float of small arrays in half precision, rounded (halves.c) */
+typedef PyObject *(*Kernel)(PyObject *module, PyObject *const *args, Py_ssize_t given);
+HIDDEN PyObject *computed_in_float(Kernel kernel, PyObject *function, PyObject *const *args, Py_ssize_t n);
 #endif
