@@ -1,6 +1,7 @@
 """Custom Functions under transforms: by their own `vmap` rule, or by a rule generated from their other methods."""
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from retrograd.autograd.function import Function, run_function
@@ -79,8 +80,18 @@ def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
         raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
                            f"Expected out_dims={dims} to be compatible with the structure of `output`. out_dims has structure "
                            f"{flatten(dims)[1]} but output has structure {out_spec}. " + SEE)
-    return unflatten([out if dim is None or not isinstance(out, Tensor) else make_batched(out, dim % out.array.ndim, level)
-                      for out, dim in zip(flat, where, strict=True)], out_spec)
+    # An input that is returned stays the same tensor: a Function that writes to it must return it.
+    given = {(id(value), dim): leaf for leaf, (value, dim) in zip(leaves, pairs, strict=True) if dim is not None}
+    return unflatten([rewrapped(out, dim, given, level) for out, dim in zip(flat, where, strict=True)], out_spec)
+
+
+def rewrapped(out: Any, dim: int | None, given: dict[Any, Any], level: Vmap) -> Any:
+    """An output of a vmap staticmethod as a batched tensor: the input of `given` that it is, or a new one."""
+    if dim is None or not isinstance(out, Tensor):
+        return out
+    dim %= out.array.ndim
+    leaf = given.get((id(out), dim))
+    return make_batched(out, dim, level) if leaf is None else leaf
 
 
 def wrapped(values: Any, dims: Any, level: Vmap) -> list[Any]:
@@ -127,6 +138,7 @@ def unwrapped(ctx: BatchedCtx, kind: str, tensors: Any) -> list[Any]:
 def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: str) -> Any:
     """A Function on all examples whose methods run those of `cls` under vmap."""
     kept: dict[str, Any] = {}
+    shapes: list[Any] = []
 
     class Vmapped(Function):
         generate_vmap_rule = True             # inside another vmap
@@ -144,6 +156,7 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             flat, out_spec = flatten(output)
+            shapes.extend([example_shape(value, dim) for value, dim in zip(inputs, in_dims, strict=True)])
             with running(Vmap(size, randomness)) as level:
                 cls.setup_context(BatchedCtx(ctx, level, kept), unflatten(wrapped(inputs, in_dims, level), spec),
                                   unflatten(wrapped(flat, Vmapped.out_dims, level), out_spec))
@@ -156,7 +169,7 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
                 made = rule(BatchedCtx(ctx, level, kept), *wrapped(grads, Vmapped.out_dims, level))
                 made = made if isinstance(made, (tuple, list)) else (made,)
-                pairs = [level.unwrap(g) for g in made]
+                pairs = [level.unwrap(summed_to(g, shape)) for g, shape in zip(made, chain(shapes, repeat(None)), strict=False)]
             return tuple([fitted(value, dim, wanted, size) for (value, dim), wanted in zip(pairs, in_dims, strict=False)])
 
         @staticmethod
@@ -171,6 +184,22 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
     Vmapped.__name__ = Vmapped.__qualname__ = f"Vmapped{cls.__name__}"
     Vmapped._backward_cls.__name__ = Vmapped._backward_cls.__qualname__ = f"Vmapped{cls.__name__}Backward"
     return Vmapped
+
+
+def example_shape(value: Any, dim: int | None) -> Any:
+    """The shape of one example of an input; None if it is no tensor."""
+    if not isinstance(value, Tensor):
+        return None
+    shape = tuple(value.shape)
+    return shape if dim is None else shape[:dim] + shape[dim + 1:]
+
+
+def summed_to(grad: Any, shape: Any) -> Any:
+    """A gradient for one example in the shape of its input, if it has that shape but for broadcasting."""
+    if not isinstance(grad, Tensor) or shape is None or tuple(grad.shape) == shape or len(shape) > grad.dim():
+        return grad
+    fits = all([want in (1, have) for want, have in zip(reversed(shape), reversed(grad.shape), strict=False)])
+    return grad.sum_to_size(shape) if fits else grad
 
 
 def fitted(value: Any, dim: Any, wanted: Any, size: int) -> Any:

@@ -125,14 +125,21 @@ class Jvp(Level):
             output = functions.apply_anywhere(cls, unflatten(values, spec))
             outputs, out_spec = flatten(output)
             made: Any = [None] * len(outputs)
+            ctx = TangentCtx(len(args))
             if any([t is not None for t in tangents]):
-                ctx = TangentCtx(len(args))
                 cls.setup_context(ctx, unflatten(values, spec), output)
                 full = [forward.zeros_of(v) if t is None and isinstance(v, Tensor) and v.dtype.category >= 2
                         and ctx.materialize_grads else t for v, t in zip(values, tangents, strict=True)]
                 got = cls.jvp(ctx, *full)
                 made = list(got) if isinstance(got, (tuple, list)) else [got]
             same = {id(value): leaf for value, leaf in zip(values, leaves, strict=True) if isinstance(value, Tensor)}
+            for i, (out, t) in enumerate(zip(outputs, made, strict=True)):
+                leaf = same.get(id(out))
+                if leaf is not None and t is not None and id(out) in ctx.dirty and self.owns(leaf):
+                    own = demanded(leaf._extra.batch, flat(values) + flat(tangents))
+                    if t is not own:
+                        own.copy_(t)
+                    made[i] = None
             outs = [same[id(out)] if id(out) in same and t is None else lift(out, self, t) if isinstance(out, Tensor) else out
                     for out, t in zip(outputs, made, strict=True)]
         return unflatten(outs, out_spec)
@@ -146,6 +153,7 @@ class TangentCtx:
         self.saved_for_forward: tuple[Any, ...] = ()
         self.to_save: tuple[Any, ...] = ()
         self.materialize_grads = True
+        self.dirty: set[int] = set()
 
     def save_for_forward(self, *tensors: Any) -> None:
         self.saved_for_forward = tensors
@@ -161,7 +169,8 @@ class TangentCtx:
         self.materialize_grads = value
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """No-op: the level below has handled the write."""
+        """Note the tensors whose tangents the `jvp` overwrites; the level below has handled the write."""
+        self.dirty = {id(t) for t in tensors}
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """No-op: these outputs have no tangent."""
