@@ -26,7 +26,7 @@ from retrograd.compile.recorder import (
 )
 from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
-from retrograd.compile.signature import call_signature
+from retrograd.compile.signature import Steady, full_signature, settled
 from retrograd.core.graph import sequence
 from retrograd.core.modes import disable_current_modes
 from retrograd.core.state import set_grad_enabled, tls
@@ -39,42 +39,14 @@ from retrograd.ops.create.generators import default_generator
 __all__ = ["OptimizedModule", "Program"]
 
 backward_state = compiled_autograd.ours
-inside = state.inside
+inside, stance = state.inside, state.stance
+settings, backend_settings = vars(state.config), vars(state.backend_config)       # read faster than attributes of modules
 
 
 STEADY_LIMIT = 1000
 MOST_MISSES = 20
 FIRST_PAUSE, LONGEST_PAUSE = 8, 128
-FIRST_DISTANCE, LONGEST_DISTANCE = 100, 3200      # calls between two recorded calls of one kind
 LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
-
-
-class Steady:
-    """A kind of call that was recorded before without anything new. The graphs of built-in backends give the same results
-    as the ops, so recording them again would only cost time. After two calls without anything new, calls with such
-    arguments run unrecorded, or with their ops deferred and fused where that pays (see deferred.py); the hundredth is
-    recorded again, and later ones at growing intervals.
-    """
-
-    def __init__(self) -> None:
-        self.hits = 0
-        self.calls = 0
-        self.recorded_next = FIRST_DISTANCE
-        self.variant: Variant | None = None       # the segment of the whole call, if it is a single one
-        self.fuses = False                        # its arrays are large enough to defer and fuse ops
-        self.misses = 0                           # score of recent calls with ops that were new at their position
-
-    def note(self, misses: int) -> None:
-        """Record how many ops of a call were new to the tape: deferring does not pay where every call differs."""
-        self.misses = self.misses + 1 if misses else self.misses // 2
-
-    def is_due(self) -> bool:
-        """Whether the next call may go unrecorded."""
-        self.calls += 1
-        if self.calls == self.recorded_next:
-            self.recorded_next += min(self.calls, LONGEST_DISTANCE)
-            return False
-        return self.hits >= 2
 
 
 class Program:
@@ -105,7 +77,7 @@ class Program:
         return self.call(args, kwargs)
 
     def call(self, args: Any, kwargs: Any) -> Any:
-        if state.stance.name == "force_eager" or state.config.disable:
+        if stance.name == "force_eager" or settings["disable"]:
             return self.function(*args, **kwargs)
         inside.depth += 1
         try:
@@ -126,14 +98,14 @@ class Program:
             return self.function(*args, **kwargs)     # inside another compiled function, which records the ops
         if not self.is_named:
             return self.record(args, kwargs)[0]
-        if not state.backend_config.fusion_threshold and self.compiler is compile_graph and tls.slow_path == tls.inference:
+        if not backend_settings["fusion_threshold"] and self.compiler is compile_graph and tls.slow_path == tls.inference:
             with Deferrer():
                 result = self.function(*args, **kwargs)
             compiled_autograd.fuse_next(True)
             return result
-        signature = (call_signature(args, kwargs), tls.grad_enabled, backward_state.compiler is None, state.generation.number)
-        steady = self.steady.get(signature)
-        if steady is not None and steady.is_due():
+        uncaptured, generation = backward_state.compiler is None, state.generation.number
+        steady = settled(self.steady, args, kwargs, uncaptured, generation)
+        if steady is not None:
             first = sequence.n
             if steady.fuses and steady.misses < MOST_MISSES and tls.slow_path == tls.inference:
                 with Deferrer() as deferrer:
@@ -145,6 +117,8 @@ class Program:
             if steady.variant is not None:
                 spans.add(first, sequence.n, steady.variant)
             return result
+        signature = full_signature(args, kwargs, uncaptured, generation)
+        steady = self.steady.get(signature)
         if self.idle and steady is None:
             self.idle -= 1
             return self.function(*args, **kwargs)

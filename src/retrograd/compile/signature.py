@@ -1,11 +1,13 @@
-"""The signature of a call: the properties of its arguments on which its ops may depend."""
+"""The signature of a call: the properties of its arguments on which its ops may depend; and the calls known by it."""
 from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.state import grad_enabled
 from retrograd.core.tensor import Tensor, wants_grad
 
 DEEPEST = 4               # maximum depth of nested containers
+FIRST_DISTANCE, LONGEST_DISTANCE = 100, 3200      # calls between two recorded calls of one kind
 
 
 def signature_of(value: Any, depth: int) -> Any:
@@ -41,3 +43,42 @@ def call_signature(args: Any, kwargs: Any) -> Any:
     if kwargs:
         parts.append(signature_of(kwargs, DEEPEST - 1))
     return tuple(parts)
+
+
+def full_signature(args: Any, kwargs: Any, uncaptured: bool, generation: int) -> Any:
+    """The signature of a call and its surroundings: grad mode, whether backward passes are captured, and the last reset."""
+    return call_signature(args, kwargs), grad_enabled(), uncaptured, generation
+
+
+class Steady:
+    """A kind of call that was recorded before without anything new. The graphs of built-in backends give the same results
+    as the ops, so recording them again would only cost time. After two calls without anything new, calls with such
+    arguments run unrecorded, or with their ops deferred and fused where that pays (see deferred.py); the hundredth is
+    recorded again, and later ones at growing intervals.
+    """
+
+    def __init__(self) -> None:
+        self.hits = 0
+        self.calls = 0
+        self.recorded_next = FIRST_DISTANCE
+        self.variant: Any = None                  # the segment of the whole call, if it is a single one
+        self.fuses = False                        # its arrays are large enough to defer and fuse ops
+        self.misses = 0                           # score of recent calls with ops that were new at their position
+
+    def note(self, misses: int) -> None:
+        """Record how many ops of a call were new to the tape: deferring does not pay where every call differs."""
+        self.misses = self.misses + 1 if misses else self.misses // 2
+
+    def is_due(self) -> bool:
+        """Whether the next call may go unrecorded."""
+        self.calls += 1
+        if self.calls == self.recorded_next:
+            self.recorded_next += min(self.calls, LONGEST_DISTANCE)
+            return False
+        return self.hits >= 2
+
+
+def settled(known: dict[Any, Steady], args: Any, kwargs: Any, uncaptured: bool, generation: int) -> Steady | None:
+    """What is known about a call, if it may go unrecorded."""
+    steady = known.get(full_signature(args, kwargs, uncaptured, generation))
+    return steady if steady is not None and steady.is_due() else None
