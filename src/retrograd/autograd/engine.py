@@ -274,6 +274,7 @@ def loop(task: Any, state: Any, first: Any) -> None:
     event = None
     order = 0
     t: Any = None
+    leaf: Any = None
     array: Any = None
     while first is not None or ready:
         node = heappop(ready)[2] if first is None else first

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from retrograd.core.graph import Node
 
 BACKWARDS = slice(None, None, -1)
+ARRAYS: set[type] = {np.ndarray}        # classes with all attributes of an array; the plain core adds the one that records
 
 
 def natively(op: OpDef, *args: Any) -> Any:
@@ -205,7 +206,7 @@ def take_along(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     [[2], [3]]
     """
     axis = axis + array.ndim if axis < 0 else axis
-    if type(array) is not np.ndarray or index.ndim != array.ndim or index.size > FEW or not array.flags.c_contiguous or any(
+    if type(array) not in ARRAYS or index.ndim != array.ndim or index.size > FEW or not array.flags.c_contiguous or any(
             [n != m for d, (n, m) in enumerate(zip(array.shape, index.shape, strict=True)) if d != axis]):
         return namespace_of(array).take_along_axis(array, index, axis)
     return array.reshape(-1).take(places_along(array, index, axis))
@@ -218,7 +219,7 @@ def zero_padded(array: np.ndarray, padding: Sequence[Any]) -> np.ndarray:
     [[0.0, 1.0, 1.0, 0.0]]
     """
     lead = array.ndim - len(padding)
-    if type(array) is not np.ndarray:
+    if type(array) not in ARRAYS:
         return namespace_of(array).pad(array, [(0, 0)] * lead + [(p, p) for p in padding])
     made = np.zeros((*array.shape[:lead], *[n + 2 * p for n, p in zip(array.shape[lead:], padding, strict=True)]), array.dtype)
     inside: Any = (..., *[slice(p, p + n) for n, p in zip(array.shape[lead:], padding, strict=True)])
@@ -239,7 +240,7 @@ def zeros_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     >>> zeros_like(np.ones((2, 2)).T).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if type(array) is not np.ndarray or not array.flags.c_contiguous:
+    if type(array) not in ARRAYS or not array.flags.c_contiguous:
         return namespace_of(array).zeros_like(array, dtype=dtype)
     return np.zeros(array.shape, array.dtype if dtype is None else dtype)
 

@@ -10,7 +10,6 @@ promote  how the dtypes of tensor operands are promoted: None (not at all), "com
          float16 and bfloat16 in float32.
 vjp      {input: rule}; a rule's parameter names say what is saved (see `compile_rules`). A tuple of inputs as key: one
          rule that returns one gradient for each. None: not differentiable. NOT_IMPLEMENTED: an error in backward.
-         A rule may have a form for bare arrays, `rule.bare`, for plain Python (see plain/rules.py).
 jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the inputs), "elementwise" (from the vjp),
          or a function of (primals..., tangents...) written like a vjp rule with parameters `<input>_t` and `<input>_p`.
 batch    a family or function that says how the op runs with an extra dimension.

@@ -15,7 +15,8 @@ from tests.ops import cases
 if COMPILED:
     RUN = OpNode._run_
 else:
-    from retrograd.core.plain.rules import GENERAL_RUN as RUN
+    from retrograd.core.plain.programs import GENERAL_RUN as RUN
+    from retrograd.core.plain.straight import Cache
 
 
 def ops_of(roots: Any) -> set[Any]:
@@ -90,6 +91,41 @@ def test_programs_give_what_rules_give_on_tensors(case: Any) -> None:
                 assert facts(case, a) == facts(case, b)
                 if a is not None:
                     np.testing.assert_array_equal(cases.value(a), cases.value(b))
+
+
+# ops of which some samples cannot be traced: their rules look at values, or their results have an order of their own
+ON_TENSORS = {
+    "_ctc_loss_backward", "_linalg_eigvals", "_pdist_backward", "affine_grid_generator", "as_strided", "as_strided_copy",
+    "clamp", "clamp_max", "clamp_min", "cummax", "cummin", "cumprod", "cumprod_", "hardswish_backward", "histogram",
+    "index_fill", "linalg_eig", "linalg_vector_norm", "masked_select", "max", "median", "min", "multi_margin_loss_backward",
+    "nanmedian", "norm", "polar", "prod", "special_i1", "special_i1e", "stack", "t_copy", "xlogy",
+}
+
+
+@cases.over(cases.is_batchable)
+def test_all_other_rules_are_traced(case: Any) -> None:
+    values = [cases.value(t) for t in case.tensors(case.differentiable)]
+    if COMPILED or any([v.dtype.kind == "c" for v in values]):       # conjugates are views that flip a bit of their tensor
+        return
+    case.op.run = None                  # its programs are of this case alone
+    for _ in range(4):
+        gradients(case, values, "", True)
+    programs = getattr(case.op.run, "__globals__", {}).get("programs")
+    assert programs is None or not programs.refused or case.op.name in ON_TENSORS
+
+
+def test_programs_are_forgotten_with_another_default_dtype() -> None:
+    def gradient() -> Any:
+        x = torch.tensor([1, 2], dtype=torch.float16, requires_grad=True)
+        return torch.autograd.grad((x / 2).cumsum(0), [x], torch.ones(2, dtype=torch.float16))[0]
+
+    expected = [gradient() for _ in range(4)][-1]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert COMPILED or not any(Cache.all)
+        assert torch.equal(gradient(), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_gradient_transposed_twice_is_not_copied() -> None:

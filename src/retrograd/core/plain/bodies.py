@@ -104,7 +104,11 @@ node._mark_ = node._waits_ = 0
 # `record.edge_at`
 EDGE = """
 nPLACE = SOURCE._node
-if nPLACE is None or SOURCE._view is not None: nPLACE = edge_from(node, SOURCE)
+if nPLACE is None or SOURCE._view is not None:
+    if SOURCE._view is None and node._leaves_ is None and type(SOURCE._sink) is AccumulateGrad:
+        nPLACE = SOURCE._sink
+        node._leaves_ = SOURCE
+    else: nPLACE = edge_from(node, SOURCE)
 if SOURCE._nr and nPLACE is not None:
     if node._nrs_ is None: node._nrs_ = [0] * COUNT
     node._nrs_[PLACE] = SOURCE._nr
@@ -435,7 +439,7 @@ class Body:
         return self.trying(*lines)
 
     def key(self) -> str | None:
-        """The text of what the lines of the kernel depend on, if running these alone is faster; see NOTE [Straight kernels]."""
+        """The text of what the lines of the kernel depend on, if these alone take less time; see NOTE [Straight kernels]."""
         op = self.op
         if op.direct or op.random or self.example is None or op.has_lists or self.numbers or not self.tensors:
             return None
@@ -457,7 +461,7 @@ class Body:
         values = [v.array if isinstance(v, Tensor) else v for v in self.example]
         for i in op.dtype_args:
             values[i] = None if values[i] is None else values[i].numpy
-        if straight(op.compute, values, 200 + 100 * len(self.tensors)) is None:
+        if straight(op.compute, values, len(parts) + 1) is None:          # a question costs about as much as a part of the key
             return None
         self.space["kernels"] = Kernels(op.compute)
         return f"({', '.join(parts)},)"

@@ -2,17 +2,19 @@
 
 NOTE [Programs]
 A derivative formula is written with tensors, so that it can be differentiated and seen by modes. In most backward passes
-neither is needed. What a formula calls depends on the dtypes, sizes and strides of its operands and on the other arguments
-of the op, and not on values. So the second time a rule meets such a combination (its key), it runs while a dispatch mode
-records the kernel calls; from then on, the calls alone are run, as one function. What the layers derive from dtypes and
-strides is derived while tracing: promotion becomes casts, broadcasting is checked, views lose their history. A gradient that
-is a view of an incoming one stays that.
+neither is needed. What the formulas of a node call depends on the dtypes, sizes and strides of their operands, on the other
+arguments of the op and on the gradients that are wanted, and not on values. So the second time an op meets such a combination
+(its key), its rules run while a dispatch mode records the kernel calls; from then on, the calls alone are run, as one
+function. What the layers derive from dtypes and strides is derived while tracing: promotion becomes casts, broadcasting is
+checked, views lose their history, and kernels become the NumPy calls that they make (see NOTE [Straight kernels]). A gradient
+that is a view of an incoming one stays that.
+The rules of an elementwise op are traced on a few examples: if they call the same functions of arrays alone for every shape,
+that is the program for all ordinary operands of a precision, whatever their sizes.
 A rule cannot be traced if it draws random numbers, if its result has a shape that depends on values, or if it reads values
 (every such read is an op that returns no tensor) or uses tensors that no op made: then it runs on tensors.
 """
 from __future__ import annotations
 
-from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,89 +32,64 @@ from retrograd.core.kernels import (
 from retrograd.core.modes import push_mode, remove_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, new_text
-from retrograd.core.plain.straight import Recorded, Recorder, Unrecordable, straight
+from retrograd.core.plain.straight import REFUSALS, Cache, Namespace, Recorded, Recorder, Unrecordable
 from retrograd.core.recipe import ATTR, GRAD, GRADS, SAVED
-from retrograd.core.record import rule_arguments
+from retrograd.core.record import OpNode
+from retrograd.core.state import set_grad_enabled
 from retrograd.core.tensor import Counter, Tensor, View, counter_of, new_tensor
 from retrograd.core.views import NO_GRAD_MODE, Window
 
 ndarray = np.ndarray
-FUTILE = 3                    # impossible traces, if there were no others, after which a rule has no programs
-MOST = 128                    # programs and keys remembered for a rule
-CODES: dict[str, CodeType] = {}           # programs differ in constants more often than in text
+GENERAL_RUN = OpNode._run_
+FUTILE = 3                    # impossible traces, if there were no others, after which an op has no programs
+FEW = 4096                    # elements of arrays that are copied instead of made anew
+EXAMPLES = ((3,), (2, 3), ())             # shapes of the operands that elementwise rules are traced with
 
 
-class Untraceable(Exception):
-    """A rule that cannot be a program."""
+class Programs(Cache):
+    """The programs of an op's nodes by key. A program takes (node, gradients, needed edges, saved arrays...) and returns a
+    gradient for each edge, or None where the rules must run on tensors."""
 
-
-class Programs(dict[Any, Any]):
-    """The programs of a rule by key. A program takes (node, gradients, needed edges, saved arrays...) and returns the rule's
-    result, or None where the rule must run on tensors."""
-
-    def __init__(self, rule: Any, failed: Any) -> None:
+    def __init__(self, op: OpDef, failed: Any) -> None:
         super().__init__()
-        self.rule, self.failed = rule, failed         # `failed()` is called when the first `FUTILE` traces were impossible
-        self.slots = saved_slots(rule)
-        self.seen: set[Any] = set()
+        self.op, self.failed = op, failed             # `failed()` is called when the first `FUTILE` traces were impossible
+        self.slots = saved_slots(op)
         self.refused = 0
 
     def __missing__(self, key: Any) -> Any:
-        if key in self.seen:
-            return lambda *values: self.learn(key, *values)
-        if len(self.seen) >= MOST:
-            self.seen.clear()
-        self.seen.add(key)
-        return refuse
+        return refuse if self.is_new(key) else lambda *values: self.learn(key, *values)
 
     def learn(self, key: Any, node: Any, grads: Any, needed: Any, *saved: Any) -> Any:
-        """Run the rule on tensors once more, and keep what it calls."""
-        made = self.rule.fn(*rule_arguments(node, self.rule, grads, needed))
-        results = made if self.rule.many else (made,)
+        """Run the rules on tensors once more, and keep what they call."""
+        results = GENERAL_RUN(node, grads, needed)
+        edges = [n is not None and (needed is None or needed[i]) for i, n in enumerate(node._next_)]
+        program: Any = refuse
         try:
-            program = traced(self.rule, node, grads, needed, dict(zip(self.slots, saved, strict=True)), results)
-            again = program(node, grads, needed, *saved)
-            alike = all([same_tensor(*pair) for pair in zip(again if self.rule.many else (again,), results, strict=True)])
-        except Exception:
-            alike = False
-        if not alike:
-            program = refuse
+            trace = Trace()
+            given = [None if g is None else trace.named(g.array, f"g{i}") for i, g in enumerate(grads)]
+            kept = {slot: None if array is None else trace.named(array, f"y{slot}")
+                    for slot, array in zip(self.slots, saved, strict=True)}
+            made = trace.results(self.op, edges, given, kept, node._attrs_ or ())
+            found = trace.program(made, results, grads, self.slots)
+            if all([same_tensor(*pair) for pair in zip(found(node, grads, needed, *saved), results, strict=True)]):
+                program = found
+        except Unrecordable:
+            pass
+        if program is refuse:
             self.refused += 1
             if self.refused == len(self) + 1 == FUTILE:
                 self.failed()
-        if len(self) >= MOST:
-            self.clear()
-        self[key] = program
-        return made
+        self.keep(key, program)
+        return results
 
 
 def refuse(*values: Any) -> Any:
     return None
 
 
-def saved_slots(rule: Any) -> list[int]:
-    """The saved tensors that a rule takes, in order."""
-    return sorted({index for kind, index in rule.sources if kind == SAVED})
-
-
-def traced(rule: Any, node: Any, grads: Any, needed: Any, saved: dict[int, Any], results: Any) -> Any:
-    """The program of a rule for these operands; `results` are what it gives on tensors."""
-    trace = Trace()
-    given = [None if g is None else trace.named(g.array, f"g{i}") for i, g in enumerate(grads)]
-    kept = {slot: None if array is None else trace.named(array, f"y{slot}") for slot, array in saved.items()}
-    nexts = node._next_
-    values = [given[0] if kind == GRAD else given if kind == GRADS else kept[index] if kind == SAVED else
-              node._attrs_[index] if kind == ATTR else
-              [n is not None and (needed is None or needed[i]) for i, n in enumerate(nexts)]
-              for kind, index in rule.sources]
-    push_mode(trace)
-    try:
-        made = rule.fn(*values)
-    finally:
-        remove_mode(trace)
-    if not rule.many and made is None:
-        raise Untraceable
-    return trace.written([trace.name_of(t) for t in (made if rule.many else (made,))], results, grads, sorted(saved), rule.many)
+def saved_slots(op: Any) -> list[int]:
+    """The saved tensors that the rules take, in order."""
+    return sorted({index for rule in op.rules for kind, index in rule.sources if kind == SAVED})
 
 
 def same_tensor(a: Any, b: Any) -> bool:
@@ -124,214 +101,229 @@ def same_tensor(a: Any, b: Any) -> bool:
             and (a._view is None) == (b._view is None) and bool(((x == y) | ((x != x) & (y != y))).all()))
 
 
+class General(dict[Any, Any]):
+    """The programs of an elementwise op's nodes for all sizes, by precision and wanted edges; None where there is none."""
+
+    def __init__(self, op: OpDef, attributes: dict[int, Any], bare: bool = False) -> None:
+        super().__init__()
+        self.op, self.attributes = op, attributes
+        self.bare = bare              # functions of the first rule's arrays alone, which return an array
+
+    def __missing__(self, key: Any) -> Any:
+        dtype, *edges = key
+        made = [self.traced(dtype, edges, shape) for shape in EXAMPLES]
+        same = all([other is not None and alike_functions(other, made[0]) for other in made])
+        self[key] = made[0] if same else None
+        return self[key]
+
+    def traced(self, dtype: Any, edges: Any, shape: Any) -> Any:
+        """The program that comes of operands of one shape."""
+        trace = Trace(True)
+        grad = trace.named(np.full(shape, 0.5, dtype), "g0")
+        slots = saved_slots(self.op)
+        kept = {slot: trace.named(np.full(shape, 0.5, dtype), f"y{slot}") for slot in slots}
+        try:
+            made = trace.results(self.op, edges, [grad], kept, self.attributes)
+            if any([t is not None and t.array.dtype != dtype for t in made]):
+                return None
+            if self.bare:
+                made = trace.recorded(made[0])
+                return trace.recorder.function(made, ["g0", *[f"y{slot}" for slot in slots]])
+            return trace.program(made, made, [grad], slots)
+        except Unrecordable:
+            return None
+
+
+def alike_functions(a: Any, b: Any) -> bool:
+    """Whether two written functions do the same."""
+    return a.__code__ is b.__code__ and all(
+        [x is y or type(x) is type(y) and (same_tensor(new_tensor(x), new_tensor(y)) if type(x) is ndarray else x == y)
+         for x, y in zip(a.__defaults__ or (), b.__defaults__ or (), strict=True)])
+
+
 class Trace:
-    """A dispatch mode that runs kernels and records them as lines of text."""
+    """A dispatch mode that runs kernels and records them. With `elementwise`, only kernels that are the same functions for all
+    sizes can be recorded."""
 
-    def __init__(self) -> None:
-        self.names: dict[int, str] = {}           # tensors by id
-        self.roots: dict[str, str] = {}           # the value whose memory a value shares
-        self.arrays: dict[str, Any] = {}
+    def __init__(self, elementwise: bool = False) -> None:
+        self.recorder = Recorder()
+        self.elementwise = elementwise
+        self.known: dict[int, Any] = {}           # the recorded arrays of tensors by id
         self.held: list[Any] = []                 # keeps the tensors alive, so that ids stay unique
-        self.steps: list[tuple[list[str], str, list[str], bool]] = []     # results, text, operands, whether it writes
-        self.constants: dict[str, Any] = {}
 
-    def named(self, array: Any, name: str, root: str = "") -> Any:
-        """A new tensor called `name`."""
-        t = new_tensor(array)
-        self.names[id(t)] = name
-        self.arrays[name] = array
-        self.roots[name] = root or name
+    def named(self, array: Any, name: str) -> Any:
+        """A new tensor for an operand called `name`."""
+        return self.tensor(self.recorder.array(array, name))
+
+    def tensor(self, made: Any) -> Any:
+        """A new tensor for a recorded array."""
+        if type(made.held) is not ndarray and not self.elementwise:
+            made = self.recorder.call(np.asarray, (made,), {})
+        t = new_tensor(np.asarray(made.held))
+        self.known[id(t)] = made
         self.held.append(t)
         return t
 
-    def name_of(self, t: Any) -> str:
-        """The name of a tensor, which must be known."""
-        if t is None:
-            return "None"
-        name = self.names.get(id(t))
-        if name is None or t._flags:
-            raise Untraceable
-        return name
-
-    def constant(self, value: Any) -> str:
-        """The text of a value that is the same in every run."""
-        if value is None or value is True or value is False:
-            return repr(value)
-        name = f"c{len(self.constants)}"
-        self.constants[name] = tuple(value) if type(value) is list else value
-        return name if type(value) is not list else f"[*{name}]"
-
-    def spelled(self, value: Any) -> str:
-        if isinstance(value, Tensor):
-            return self.name_of(value)
-        if type(value) in (list, tuple) and any([isinstance(item, Tensor) for item in value]):
-            return f"[{', '.join([self.name_of(item) for item in value])}]"
-        return self.constant(value)
+    def recorded(self, t: Any) -> Any:
+        """The recorded array of a tensor, which must be known."""
+        made = self.known.get(id(t))
+        if made is None or t._flags:
+            raise Unrecordable
+        return made
 
     def _reads_values_(self) -> None:
         """A rule looks at values (see `everything` in ops/shared/families.py), so that what it calls depends on them."""
-        raise Untraceable
+        raise Unrecordable
+
+    def results(self, op: OpDef, edges: list[bool], grads: Any, saved: Any, attrs: Any) -> list[Any]:
+        """The gradients that the rules of a node give, one for each edge, while this mode records."""
+        spans = [(i, -1) for i in range(len(edges))]
+        if op.has_lists:                          # the edges and the number of each argument's tensors
+            spans = list(zip(*attrs[len(op.attr_names)], strict=True))
+        results: list[Any] = [None] * len(edges)
+        was = set_grad_enabled(False)
+        push_mode(self)
+        try:
+            for rule in op.rules:
+                places = [spans[i] for i in rule.targets]
+                flags: list[Any] = [edges[start:start + max(count, 0) + (count < 0)] for start, count in places]
+                if not any([any(f) for f in flags]):
+                    continue
+                flags = edges if not op.has_lists else flags[0] if len(flags) == 1 else flags
+                made = rule.fn(*[grads[0] if kind == GRAD else grads if kind == GRADS else saved[i] if kind == SAVED else
+                                 attrs[i] if kind == ATTR else flags for kind, i in rule.sources])
+                if made is None:
+                    raise Unrecordable
+                for (start, count), gradient in zip(places, made if rule.many else (made,), strict=True):
+                    if count < 0:
+                        results[start] = gradient if edges[start] else None
+                    elif gradient is not None:
+                        results[start:start + count] = gradient
+        finally:
+            remove_mode(self)
+            set_grad_enabled(was)
+        return results
 
     # ---- one op
     def _process(self, op: OpDef, args: Any) -> Any:
         if not op._ready:
             op.prepare()
         if (op.random or op.is_out or op.composite or op.kernel is None or op.flips or op.meta == "values"
-                or "reads_values" in op.traits or "inplace_view" in op.traits or elsewhere(op, args)):
-            raise Untraceable
-        given = [args[i] for i in op.tensor_args]
-        operands = [self.name_of(t) for value in given for t in (value if type(value) in (list, tuple) else (value,))
-                    if isinstance(t, Tensor)]
-        place = len(self.steps)
+                or "reads_values" in op.traits or "inplace_view" in op.traits or elsewhere(op, args)
+                or self.elementwise and not (op.elementwise and op.simple)):
+            raise Unrecordable
+        given = mapped(args, self.recorded)
         if op.is_inplace:
-            return self.write(op, args, operands)
-        z, text = self.computed(op, args)
-        results = [f"t{place}"] if not op.multiple else [f"t{place}_{i}" for i in range(len(z))]
-        lines = f"{', '.join(results)}{',' if op.multiple else ''} = {text}"
-        made: list[Any] = []
-        for name, array in zip(results, z if op.multiple else (z,), strict=True):
-            if array is None:
-                made.append(None)
-                continue
-            if type(array) is not ndarray:
-                lines += f"\n    {name} = asarray({name})"
-                array = np.asarray(array)
-            made.append(self.named(array, name, self.root_of(array, operands)))
-        self.steps.append((results, lines, operands, False))
+            self.recorder.check_own(given[0])
+            self.recorder.opaque(wrote, (op, *given), True)
+            return args[0]
+        z = self.computed(op, args, given)
         if not op.multiple:
-            return made[0]
+            return self.tensor(z)
+        made = [None if a is None else self.tensor(a) for a in z]
         return made if op.returns_list else op.result_type(*made) if op.result_type is not None else tuple(made)
 
-    def root_of(self, array: Any, operands: list[str]) -> str:
-        """The operand whose memory a result shares; "" if it is new."""
-        for name in operands:
-            if np.may_share_memory(array, self.arrays[name]):
-                return self.roots[name]
-        return ""
-
-    def write(self, op: OpDef, args: Any, operands: list[str]) -> Any:
-        """An in-place op, on memory that the rule itself has made."""
-        if self.roots[operands[0]][0] != "t":
-            raise Untraceable
-        text = f"wrote({self.constant(op)}, {', '.join([self.spelled(a) for a in args])})"
-        wrote(op, *arrays_of(args))
-        self.steps.append(([], text, operands, True))
-        return args[0]
-
-    def computed(self, op: OpDef, args: Any) -> tuple[Any, str]:
-        """The result of a kernel on the arrays of `args`, and the text of its call."""
-        values, texts = arrays_of(args), [self.spelled(a) for a in args]
+    def computed(self, op: OpDef, args: Any, given: list[Any]) -> Any:
+        """The recorded result of a kernel."""
+        values = mapped(args, lambda t: t.array)
         uniform = plain_uniformity(op, values)
         if op.check is not None and not (op.checks_dtypes and uniform == 2):
             try:
-                op.check(*[described(a) for a in args])
-            except (Unrecordable, AttributeError, TypeError):         # it asks for values
-                return self.through(op, values, texts)
+                op.check(*mapped(args, described))
+            except REFUSALS:                      # it asks for values
+                return self.through(op, given)
         if any([type(v) is ndarray and v.dtype.kind == "W" for v in values]):
-            return self.through(op, values, texts)
+            return self.through(op, given)
+        own = list(given)
         if not uniform:
             if op.promote is not None:
                 check_shapes(op, args)
-                given = list(values)
+                before = list(values)
                 promote_operands(op, args, values)
                 for i in op.tensor_args:
-                    if not self.cast(i, given[i], values[i], texts):
-                        return self.through(op, arrays_of(args), texts)
-            before = list(values)
-            if op.widen and widen(op, values) is not None:
-                return self.through(op, arrays_of(args), texts)
-            values = before
+                    if values[i] is not before[i]:
+                        if type(values[i]) is not ndarray:
+                            return self.through(op, given)
+                        cast = type(before[i]) is ndarray
+                        own[i] = given[i].astype(values[i].dtype) if cast else values[i]
+                        if cast and (own[i].shape != values[i].shape or own[i].strides != values[i].strides):
+                            return self.through(op, given)
+            if op.widen and widen(op, list(values)) is not None:
+                return self.through(op, given)
         order = orders(op, args, values) if op.elementwise and not uniform else None
         for i in op.dtype_args:
-            if values[i] is not None:
-                values[i] = values[i].numpy
-                texts[i] = self.constant(values[i])
+            if own[i] is not None:
+                own[i] = own[i].numpy
+        z = self.run(op, own)
+        if order is not None and isinstance(z, Recorded) and z.ndim > 1 and in_order(op, order, z.held) is not z.held:
+            return self.through(op, given)
+        return z
+
+    def run(self, op: OpDef, values: list[Any]) -> Any:
+        """A kernel: its own lines, or one that calls it."""
+        recorder, count = self.recorder, len(op.tensor_args)
         if op.direct:
-            z = op.compute(*[values[i] for i in op.tensor_args])
-            text = f"{self.constant(op.compute)}({', '.join([texts[i] for i in op.tensor_args])})"
+            function, args = op.compute, [values[i] for i in op.tensor_args]
+        elif isinstance(op.fast, np.ufunc) and op.tensor_args == tuple(range(count)) and same(values[count:], op.tail):
+            function, args = op.fast, values[:count]
         else:
-            rest = tuple(values[len(op.tensor_args):])
-            z = None
-            if isinstance(op.fast, np.ufunc) and op.tensor_args == tuple(range(len(op.tensor_args))) and same(rest, op.tail):
-                z = op.fast(*values[:len(op.tensor_args)])
-                text = f"{self.constant(op.fast)}({', '.join(texts[:len(op.tensor_args)])})"
-            else:
-                z = op.compute(np, *values)
-                kernel = straight(op.compute, values)
-                arrays = [t for t, v in zip(texts, values, strict=True) if type(v) is ndarray]
-                text = (f"{self.constant(op.compute)}(np, {', '.join(texts)})" if kernel is None else
-                        f"{self.constant(kernel)}({', '.join(arrays)})")
-        if order is not None and type(z) is ndarray and z.ndim > 1 and in_order(op, order, z) is not z:
-            return self.through(op, arrays_of(args), texts)
-        return z, text
+            function, args = op.compute, [Namespace(np, recorder), *values]
+        mark = len(recorder.lines)
+        try:
+            made = function(*args)
+            items = made if op.multiple else (made,)
+            if type(items) in (tuple, list) and all([a is None or type(a) is Recorded for a in items]):
+                return made
+            if type(made) is ndarray and made.size <= FEW and made.strides == made.copy("K").strides:
+                # it depends on sizes and dtypes alone
+                return recorder.record(f"{recorder.constant(made)}.copy('K')", [], made)
+        except REFUSALS:
+            pass
+        del recorder.lines[mark:]
+        return recorder.opaque(function, [np if type(a) is Namespace else a for a in args])
 
-    def cast(self, i: int, given: Any, value: Any, texts: list[str]) -> bool:
-        """Spell the promotion of operand `i`; False if that is not a cast of an array or a number."""
-        if value is given:
-            return True
-        if type(value) is not ndarray:
-            return False
-        if type(given) is not ndarray:
-            texts[i] = self.constant(value)
-            return True
-        made = given.astype(value.dtype)
-        texts[i] = f"{texts[i]}.astype({self.constant(value.dtype)})"
-        return made.shape == value.shape and made.strides == value.strides
-
-    def through(self, op: OpDef, values: list[Any], texts: list[str]) -> tuple[Any, str]:
+    def through(self, op: OpDef, given: list[Any]) -> Any:
         """A kernel call with all that the layers do for it."""
-        text = f"{', '.join(texts)},"
-        return ran(op, *values), f"ran({self.constant(op)}, {text})"
+        return self.recorder.opaque(ran, (op, *given))
 
     # ---- the program
-    def written(self, names: list[str], results: Any, given: Any, slots: list[int], many: bool) -> Any:
-        """The function that runs the recorded steps and returns the values called `names` as tensors of the kinds of `results`.
-        """
-        alive = {self.roots.get(name, name) for name in names} | set(names)
-        lines: list[str] = []
-        own = {self.roots[name] for _, _, operands, needed in self.steps if needed for name in operands} | alive
-        for made, text, operands, needed in reversed(self.steps):
-            if needed or alive.intersection(made):
-                if not operands and len(made) == 1 and made[0] not in own:        # the same in every run
-                    self.constants[made[0]] = self.arrays[made[0]]
-                    continue
-                alive.update(operands)
-                alive.update([self.roots[name] for name in operands])
-                lines.insert(0, text)
-        grads = sorted({name for name in alive if name[0] == "g"})
-        lines[:0] = [f"{name} = grads[{name[1:]}].array" for name in grads]
-        shown = []
-        for k, name in enumerate(names):
-            root = self.roots.get(name, name)
-            versions = None if results[k] is None else results[k]._counter
-            writes = 0 if versions is None or root[0] != "t" else versions.n
+    def program(self, made: list[Any], results: Any, given: Any, slots: list[int]) -> Any:
+        """The function that runs what was recorded and returns the tensors `made`, as tensors of the kinds of `results`."""
+        recorder = self.recorder
+        arrays = [None if t is None else self.recorded(t) for t in made]
+        shown: list[str] = []
+        tail: list[str] = []
+        for k, array in enumerate(arrays):
+            earlier = [j for j in range(k) if made[j] is made[k] and results[j] is results[k]]
+            if array is None or earlier:
+                shown.append("None" if array is None else shown[earlier[0]])
+                continue
+            name, root = array.name, recorder.roots[array.name]
             if name[0] == "g" and results[k] is given[int(name[1:])]:
                 shown.append(f"grads[{name[1:]}]")
                 continue
-            if name == "None":
-                shown.append(name)
-                continue
             shown.append(f"r{k}")
+            versions = results[k]._counter
+            writes = 0 if versions is None or root[0] != "t" else versions.n
             if root[0] == "y":
-                raise Untraceable             # it shares the memory of a saved tensor
-            elif results[k]._view is not None:
+                raise Unrecordable            # it shares the memory of a saved tensor
+            if self.elementwise:
+                tail.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+            if results[k]._view is not None:
                 if root[0] == "g":
-                    lines.append(f"b{k} = grads[{root[1:]}]")
+                    tail.append(f"b{k} = grads[{root[1:]}]")
                 else:
-                    lines += new_lines(f"b{k}", root, writes)
-                lines += VIEW.replace("SOURCE", f"b{k}").replace("TENSOR", f"r{k}").replace("ARRAY", name).strip().split("\n")
+                    tail += new_lines(f"b{k}", root, writes)
+                tail += VIEW.replace("SOURCE", f"b{k}").replace("TENSOR", f"r{k}").replace("ARRAY", name).strip().split("\n")
             else:
-                owned = results[k].array.base is None and self.arrays[name].base is not None
-                lines += new_lines(f"r{k}", f"whole({name})" if owned else name, writes)
-        result = f"({', '.join(shown)},)" if many else shown[0]
-        parameters = "".join([f", y{slot}" for slot in slots] + [f", {name}=None" for name in self.constants])
-        text = f"def program(self, grads, needed{parameters}):\n    " + "\n    ".join([*lines, f"return {result}\n"])
-        code = CODES.get(text)
-        if code is None:
-            space: dict[str, Any] = {}
-            exec(compile(text, f"{__file__}:program", "exec"), space)
-            code = CODES[text] = space["program"].__code__
-        return FunctionType(code, SPACE, "program", tuple(self.constants.values()))
+                owned = results[k].array.base is None and array.held.base is not None
+                tail += new_lines(f"r{k}", f"whole({name})" if owned else name, writes)
+        tail.append(f"return [{', '.join(shown)}]")
+        names = [a.name for a in arrays if a is not None]
+        roots = [recorder.roots[name] for name in names]
+        head = [f"g{i} = grads[{i}].array" for i, g in enumerate(given) if g is not None]
+        parameters = ["self", "grads", "needed", *[f"y{slot}" for slot in slots]]
+        return recorder.written([*names, *roots], parameters, head, tail, SPACE)
 
 
 def new_lines(tensor: str, array: str, writes: int) -> list[str]:
@@ -349,21 +341,20 @@ def elsewhere(op: OpDef, args: Any) -> bool:
     return device is not None and device.type != "cpu" or layout is not None and getattr(layout, "name", "") != "strided"
 
 
-def described(value: Any) -> Any:
+def described(t: Any) -> Any:
     """A tensor of the same form whose values cannot be read."""
-    if type(value) in (tuple, list):
-        return [described(v) for v in value]
-    unread: Any = Recorded(Recorder(), value.array, "x") if isinstance(value, Tensor) else None
-    return value if unread is None else new_tensor(unread)
+    unread: Any = Recorded(Recorder(), t.array, "x")
+    return new_tensor(unread)
 
 
-def same(values: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+def same(values: Any, others: tuple[Any, ...]) -> bool:
     return len(values) == len(others) and all([v is o or type(v) is type(o) and v == o
                                                for v, o in zip(values, others, strict=True)])
 
 
-def arrays_of(args: Any) -> list[Any]:
-    return [a.array if isinstance(a, Tensor) else [t.array if isinstance(t, Tensor) else t for t in a]
+def mapped(args: Any, function: Any) -> list[Any]:
+    """Arguments with the results of a function in the places of tensors."""
+    return [function(a) if isinstance(a, Tensor) else [function(t) if isinstance(t, Tensor) else t for t in a]
             if type(a) in (list, tuple) and any([isinstance(t, Tensor) for t in a]) else a for a in args]
 
 
@@ -424,5 +415,5 @@ v.args, v.output, v.version, v.parent, v.depth, v.base, v.creation = None, -1, c
 """
 
 
-SPACE: dict[str, Any] = dict(COMMON, np=np, ran=ran, wrote=wrote, counter=counter, counter_of=counter_of, View=View, Cut=Cut,
+SPACE: dict[str, Any] = dict(COMMON, np=np, counter=counter, counter_of=counter_of, View=View, Cut=Cut,
                              NO_GRAD_MODE=NO_GRAD_MODE, whole=whole)

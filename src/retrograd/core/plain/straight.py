@@ -5,21 +5,23 @@ A kernel is a function of an array namespace and arrays (`xp`, see the column `k
 with dtypes, sizes and strides, and lead to a few calls of NumPy. Run once on arrays that record what is done with them, it
 gives the calls alone, for all arrays of the same dtypes, sizes and strides and the same other arguments (its key). A kernel
 that asks for the values of an array, or for a result whose size depends on them, cannot be recorded. What was recorded is
-used if it gives the same bits in the same order in memory, and in less time.
+used if it gives the same bits in the same order in memory, and if the kernel asks for more dtypes, sizes and names than a
+key costs.
 """
 from __future__ import annotations
 
-from time import perf_counter_ns
+import re
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
+from retrograd.core.dtypes import TOLD_DEFAULT
+
 ndarray = np.ndarray
-ROUNDS = 5                    # the fastest of so many runs counts
-GAIN = 0.1                    # the share of its time that a kernel must lose
+FOLDED = 10                   # questions that a call of NumPy counts as if its result is the same in every run
 LARGE = 1 << 16               # elements of operands of which a kernel takes so much time that its lines do not matter
-LATE = 2                      # how often a key is met before its kernel is recorded
 MOST = 128                    # keys and recorded forms remembered for a kernel
 CODES: dict[str, CodeType] = {}           # recorded kernels differ in constants more often than in text
 
@@ -28,6 +30,8 @@ class Unrecordable(Exception):
     """What a kernel asks for depends on values."""
 
 
+# what a kernel that asks for the types of its arguments, or hands them to C code, may raise for a recording array
+REFUSALS = (Unrecordable, TypeError, AttributeError, IndexError, ValueError, RuntimeError)
 METADATA = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes", "flags"))
 VIEWS = frozenset(("T", "mT", "real", "imag"))
 METHODS = frozenset((
@@ -35,6 +39,7 @@ METHODS = frozenset((
     "dot", "flatten", "max", "mean", "min", "prod", "ravel", "reshape", "round", "squeeze", "std", "sum", "swapaxes", "take",
     "trace", "transpose", "var", "view"))
 WRITING = frozenset(("fill", "sort"))
+NAMES = re.compile(r"\b[ct]\d\w*")
 # functions of dtypes and sizes alone; functions with results whose size depends on values, or that write to an argument
 KNOWN = frozenset((np.result_type, np.ndim, np.shape, np.size, np.iscomplexobj, np.isrealobj, np.can_cast, np.promote_types))
 REFUSED = frozenset((
@@ -47,6 +52,39 @@ PAIRS = frozenset((np.add, np.subtract, np.multiply, np.true_divide, np.maximum,
                    np.less, np.less_equal, np.equal, np.not_equal))
 
 
+class Cache(dict[Any, Any]):
+    """Functions by key, which a change of the default dtype makes invalid."""
+
+    all: list[Cache] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: set[Any] = set()                # keys without a function
+        Cache.all.append(self)
+
+    def is_new(self, key: Any) -> bool:
+        """Whether a key is met for the first time."""
+        if key in self.met:
+            return False
+        if len(self.met) >= MOST:
+            self.met.clear()
+        self.met.add(key)
+        return True
+
+    def keep(self, key: Any, function: Any) -> None:
+        if len(self) >= MOST:
+            self.clear()
+        self[key] = function
+
+
+def forget(default: Any) -> None:
+    for cache in Cache.all:
+        cache.clear()
+
+
+TOLD_DEFAULT.append(forget)
+
+
 class Recorder:
     """The lines of one kernel."""
 
@@ -55,7 +93,9 @@ class Recorder:
         self.constants: dict[str, Any] = {}
         self.roots: dict[str, str] = {}           # the value whose memory a value shares
         self.held: dict[str, Any] = {}
-        self.shared: dict[int, str] = {}          # the names of functions among the constants
+        self.shared: dict[Any, str] = {}          # the names of constants
+        self.kept: list[Any] = []
+        self.asked = 0                            # how often dtypes, sizes and names were asked for
 
     def array(self, held: Any, name: str, root: str = "") -> Recorded:
         self.held[name] = held
@@ -65,12 +105,12 @@ class Recorder:
     def constant(self, value: Any) -> str:
         if value is None or value is True or value is False or value is Ellipsis:
             return repr(value)
-        if callable(value) and id(value) in self.shared:
-            return self.shared[id(value)]
-        name = f"c{len(self.constants)}"
-        self.constants[name] = value.copy() if type(value) is ndarray else value
-        if callable(value):
-            self.shared[id(value)] = name
+        key = identity(value)
+        name = self.shared.get(key)
+        if name is None:
+            name = self.shared[key] = f"c{len(self.constants)}"
+            self.constants[name] = value.copy() if type(value) is ndarray else value
+            self.kept.append(value)               # so that no other object has its id
         return name
 
     def spelled(self, value: Any, operands: list[str]) -> str:
@@ -94,14 +134,13 @@ class Recorder:
     def operand(self, value: Any, other: Any, operands: list[str]) -> str:
         """The text of an operand of arithmetic: a Python number beside a float array is an array too, which NumPy converts at
         every call otherwise."""
-        if type(value) in (int, float) and type(other) is Recorded and isinstance(other.held, ndarray) and (
-                other.held.dtype in FLOATS):
+        if type(value) in (int, float) and type(other) is Recorded and other.held.dtype in FLOATS:
             return self.constant(np.array(value, other.held.dtype))
         return self.spelled(value, operands)
 
     def check_own(self, target: Any) -> None:
         """Check that a write goes to memory that the kernel has made."""
-        if type(target) is not Recorded or self.roots[target.name][0] == "x":
+        if type(target) is not Recorded or self.roots[target.name][0] != "t":
             raise Unrecordable
 
     def record(self, text: str, operands: list[str], made: Any, writes: bool = False) -> Any:
@@ -115,7 +154,7 @@ class Recorder:
             held = self.held[other]
             if made is held or self.roots[other][0] == "t" and isinstance(held, ndarray) and same_place(made, held):
                 return Recorded(self, held, other)
-        if not all([isinstance(a, (ndarray, np.generic)) for a in arrays]):
+        if not all([isinstance(a, (ndarray, np.generic)) or several and a is None for a in arrays]):
             raise Unrecordable
         names = [f"t{len(self.held)}_{i}" for i in range(len(arrays))]
         self.lines.append((names, f"{', '.join(names)}{',' if several else ''} = {text}", operands, False))
@@ -126,10 +165,16 @@ class Recorder:
                 held = self.held[other]
                 if isinstance(a, ndarray) and isinstance(held, ndarray) and np.may_share_memory(a, held):
                     root = self.roots[other]
-            results.append(self.array(a, name, root))
+            results.append(None if a is None else self.array(a, name, root))
         if not several:
             return results[0]
         return type(made)(*results) if hasattr(made, "_fields") else type(made)(results)
+
+    def opaque(self, function: Any, args: Any, writes: bool = False) -> Any:
+        """A call of any function of arrays."""
+        operands: list[str] = []
+        text = f"{self.constant(function)}({', '.join([self.spelled(a, operands) for a in args])})"
+        return self.record(text, operands, function(*bare(args)), writes)
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A call of a function of NumPy."""
@@ -137,6 +182,9 @@ class Recorder:
             return function(*bare(args), **bare(kwargs))
         if function in REFUSED and function is not COPYTO or function is np.where and len(args) == 1:
             raise Unrecordable
+        if (function is np.matmul or function is np.dot) and not kwargs and all(
+                [type(a) is Recorded and a.ndim == 2 and a.dtype in FLOATS for a in args]):
+            return args[0].dot(args[1])               # which takes half the time
         operands: list[str] = []
         texts = [self.operand(a, args[1 - i], operands) if function in PAIRS and len(args) == 2 else self.spelled(a, operands)
                  for i, a in enumerate(args)] + [f"{k}={self.spelled(a, operands)}" for k, a in kwargs.items()]
@@ -154,6 +202,8 @@ class Recorder:
         if target is not None and target is not Ellipsis:
             self.check_own(target)
         made = function(*bare(frozen(args)), **bare(kwargs))
+        if not operands:
+            self.asked += FOLDED
         if isinstance(made, ndarray) and any([type(a) is ndarray and np.may_share_memory(made, a) for a in args]):
             raise Unrecordable                    # an array that all runs would share
         if type(target) is not Recorded and isinstance(made, ndarray) and function not in SAME:
@@ -172,33 +222,77 @@ class Recorder:
         result = self.spelled(results, operands)
         if not operands or type(results) in (tuple, list) and not all([v is None or type(v) is Recorded for v in results]):
             raise Unrecordable
-        wanted = {self.roots[name] for name in operands}
-        written = {self.roots[name] for _, _, names, writes in self.lines if writes for name in names}
-        same: set[str] = set()                    # results that are the same in every run
-        for names, _, given, writes in self.lines:
-            if not writes and same.issuperset(given) and not any([self.roots[n] in written | wanted for n in names]):
-                same.update(names)
-        alive = set(operands) | wanted
-        lines: list[str] = []
+        return self.written(operands, parameters, [], [f"return {result}"], {})
+
+    def written(self, results: list[str], parameters: list[str], head: list[str], tail: list[str],
+                space: dict[str, Any]) -> Any:
+        """The function of `head`, of those recorded lines that the values called `results` need, and of `tail`."""
+        wanted = {self.roots[name] for name in results}
+        same = self.same(wanted)
+        other: dict[str, str] = {}                # names for what has another one
+        alive = set(results) | wanted
+        lines: list[Any] = []
         for names, text, given, writes in reversed(self.lines):
             if len(names) == 1 and names[0] in alive:
-                text, given = self.shortcut(names[0], text, given, operands)
+                text, given = self.shortcut(names[0], text, given, results)
             if writes and not alive.isdisjoint([self.roots[name] for name in given]) or not alive.isdisjoint(names):
-                if names and same.issuperset(names):
-                    self.constants.update([(name, self.held[name]) for name in names])
+                if same.issuperset(names or given):
+                    for name in names:
+                        other[name] = self.constant(self.held[name])
                     continue
                 alive.update(given)
                 alive.update([self.roots[name] for name in given])
-                lines.insert(0, text)
-        known = "".join([f", {name}=None" for name in self.constants])
-        text = f"def kernel({', '.join(parameters)}{known}):\n    " + "\n    ".join([*lines, f"return {result}\n"])
+                lines.insert(0, (names, text, given, writes))
+        first = [line for line in head if line.split(" = ")[0] in alive]
+        text = "\n    ".join([*first, *self.once(lines, wanted, other), *tail])
+        used = set(NAMES.findall(text))
+        known = {name: value for name, value in self.constants.items() if name in used}
+        text = f"def kernel({', '.join([*parameters, *[f'{name}=None' for name in known]])}):\n    {text}\n"
         code = CODES.get(text)
         if code is None:
-            space: dict[str, Any] = {}
-            exec(compile(text, f"{__file__}:kernel", "exec"), space)
-            code = CODES[text] = space["kernel"].__code__
-        return FunctionType(code, {}, "kernel", tuple(self.constants.values()))
+            made: dict[str, Any] = {}
+            exec(compile(text, f"{__file__}:kernel", "exec"), made)
+            code = CODES[text] = made["kernel"].__code__
+        return FunctionType(code, space, "kernel", tuple(known.values()))
 
+    def once(self, lines: list[Any], wanted: set[str], other: dict[str, str]) -> list[str]:
+        """The text of the lines, without those that make what another one has made, and views that are their operand."""
+        fixed = wanted.union(*[[self.roots[name] for name in given] for _, _, given, writes in lines if writes])
+        made: dict[str, str] = {}
+        texts = []
+        for names, text, given, writes in lines:
+            text = NAMES.sub(lambda found: other.get(found[0], found[0]), text)
+            if len(names) == 1 and not writes and self.roots[names[0]] not in fixed and fixed.isdisjoint(
+                    [self.roots[name] for name in given]):
+                if len(given) == 1 and same_place(self.held[names[0]], self.held[given[0]]):
+                    other[names[0]] = other.get(given[0], given[0])
+                    continue
+                first = made.setdefault(text.split(" = ", 1)[1], names[0])
+                if first != names[0]:
+                    other[names[0]] = first
+                    continue
+            texts.append(text)
+        return texts
+
+    def same(self, wanted: set[str]) -> set[str]:
+        """The results that are the same in every run: nothing in them comes from an operand or is returned."""
+        varying = {name for name in self.held if self.roots[name][0] != "t" or self.roots[name] in wanted}
+        used: set[str] = set()                    # the memory of results that lines which run use
+        found = -1
+        while found < len(varying):
+            found = len(varying)
+            for names, _, given, writes in self.lines:
+                roots = {self.roots[name] for name in given}
+                if not varying.isdisjoint([*given, *roots]):
+                    varying.update(names)
+                    varying.update([self.roots.get(name, name) for name in names])
+                    if writes:
+                        varying.update(roots)
+                    used |= roots
+                elif writes and not used.isdisjoint(roots):          # what it overwrites was read before
+                    varying.update(roots)
+            varying.update([name for name in self.held if self.roots[name] in varying])
+        return self.held.keys() - varying
 
     def shortcut(self, name: str, text: str, given: list[str], results: list[str]) -> tuple[str, list[str]]:
         """A line that makes a view by several steps, or by a function in Python, as one step from the memory it shares."""
@@ -216,10 +310,19 @@ class Recorder:
         return text, [root]
 
 
+def identity(value: Any) -> Any:
+    """A key that only equal constants share."""
+    if type(value) is ndarray and not value.ndim:
+        return value.dtype, value.tobytes()
+    if type(value) in (int, str) or type(value) is tuple and all([type(v) is int for v in value]):
+        return value
+    return None, id(value)
+
+
 def same_place(a: Any, b: Any) -> bool:
     """Whether two arrays are the same elements in the same form."""
-    return (a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype and a.flags.writeable == b.flags.writeable
-            and a.__array_interface__["data"][0] == b.__array_interface__["data"][0])
+    return (type(a) is type(b) is ndarray and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+            and a.flags.writeable == b.flags.writeable and a.__array_interface__["data"][0] == b.__array_interface__["data"][0])
 
 
 def holds(value: Any) -> bool:
@@ -280,6 +383,7 @@ class Recorded:
 
     def __getattr__(self, name: str) -> Any:
         if name in METADATA:
+            self.recorder.asked += 1
             return getattr(self.held, name)
         if name in VIEWS:
             return self.recorder.record(f"{self.name}.{name}", [self.name], getattr(self.held, name))
@@ -330,7 +434,10 @@ class Method:
         made = getattr(owner.held, self.name)(*bare(frozen(args)), **bare(kwargs))
         if any([type(a) is Recorded and made is a.held for a in args]):           # what it writes to
             raise Unrecordable
-        return recorder.record(f"{owner.name}.{self.name}({', '.join(texts)})", operands, made, self.name in WRITING)
+        text = f"{owner.name}.{self.name}({', '.join(texts)})"
+        if self.name == "squeeze" and owner.held.flags.c_contiguous:              # takes half the time
+            text = f"{owner.name}.reshape({recorder.constant(made.shape)})"
+        return recorder.record(text, operands, made, self.name in WRITING)
 
 
 def operator(symbol: str, reflected: bool) -> Any:
@@ -368,6 +475,7 @@ def prefix_operator(symbol: str, function: Any) -> Any:
     return run
 
 
+lean.ARRAYS.add(Recorded)
 OPERATIONS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
               "**": np.power, "@": np.matmul, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
               "<<": np.left_shift, ">>": np.right_shift, "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
@@ -406,6 +514,7 @@ class Namespace:
         self.module, self.recorder = module, recorder
 
     def __getattr__(self, name: str) -> Any:
+        self.recorder.asked += 1
         found = getattr(self.module, name)
         if isinstance(found, ModuleType):
             if name == "random":
@@ -420,23 +529,25 @@ class Namespace:
 
 def straight(compute: Any, values: Any, least: int = 0) -> Any:
     """A function of the arrays among `values` that does what the kernel `compute` does with all of them; None if there is none,
-    or none that takes less time, by at least `least` nanoseconds."""
+    or if the kernel asks for dtypes, sizes and names no more than `least` times."""
     arrays = [v for v in values if type(v) is ndarray]
     if not arrays or sum([a.size for a in arrays]) > LARGE or any([has_arrays(v) for v in values]):
         return None
     try:
-        made = recorded(compute, values)
-        if not alike(made(*arrays), compute(np, *values)):
-            return None
-        ours, theirs = [min([timed(f, a) for _ in range(ROUNDS)]) for f, a in ((made, arrays), (compute, [np, *values]))]
-    except Exception:             # the kernel asks for values, or refuses these arguments
+        expected = compute(np, *values)
+    except (RuntimeError, IndexError, ValueError, TypeError):         # it refuses these arguments
         return None
-    return made if ours + max(least, theirs * GAIN) < theirs else None
-
-
-def recorded(compute: Any, values: Any) -> Any:
-    """The lines of a kernel for these arguments as a function of the arrays among them."""
     recorder = Recorder()
+    try:
+        made = recorded(compute, values, recorder)
+    except REFUSALS:
+        return None
+    return made if recorder.asked > max(least, len(recorder.lines)) and alike(made(*arrays), expected) else None
+
+
+def recorded(compute: Any, values: Any, recorder: Any = None) -> Any:
+    """The lines of a kernel for these arguments as a function of the arrays among them."""
+    recorder = recorder or Recorder()
     given = [recorder.array(v, f"x{i}") if type(v) is ndarray else v for i, v in enumerate(values)]
     return recorder.function(compute(Namespace(np, recorder), *given),
                              [f"x{i}" for i, v in enumerate(values) if type(v) is ndarray])
@@ -446,34 +557,20 @@ def has_arrays(value: Any) -> bool:
     return type(value) in (tuple, list) and any([isinstance(a, ndarray) for a in value])
 
 
-class Kernels(dict[Any, Any]):
+class Kernels(Cache):
     """The recorded forms of a kernel by key."""
 
     def __init__(self, compute: Any) -> None:
         super().__init__()
         self.compute = compute
-        self.met: dict[Any, int] = {}             # keys without one, and how often they were met
 
     def learn(self, key: Any, *values: Any) -> Any:
-        """The kernel's result for a key without a recorded form, which gets one when it is met for the third time."""
-        count = self.met.get(key, 0)
-        if count <= LATE:
-            if len(self.met) >= MOST:
-                self.met.clear()
-            self.met[key] = count + 1
-            if count == LATE:
-                made = straight(self.compute, values)
-                if made is not None:
-                    if len(self) >= MOST:
-                        self.clear()
-                    self[key] = made
+        """The kernel's result for a key without a recorded form, which gets one, if it has one, when it is met again."""
+        if not self.is_new(key):
+            made = straight(self.compute, values)
+            if made is not None:
+                self.keep(key, made)
         return self.compute(np, *values)
-
-
-def timed(function: Any, args: Any) -> int:
-    start = perf_counter_ns()
-    function(*args)
-    return perf_counter_ns() - start
 
 
 def alike(found: Any, expected: Any) -> bool:

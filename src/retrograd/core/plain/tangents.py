@@ -16,7 +16,8 @@ import numpy as np
 from retrograd.core.forward import attach, here
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, WRITERS, new_text, run_text
-from retrograd.core.plain.rules import array_steps
+from retrograd.core.plain.programs import General, saved_slots
+from retrograd.core.plain.rules import general_attributes
 from retrograd.core.recipe import GRAD, NOT_IMPLEMENTED, SAVED
 
 HEAD = """
@@ -102,11 +103,11 @@ def tangent_lines(op: OpDef, count: int, space: dict[str, Any]) -> str | None:
     if op.jvp != "elementwise" or count != 1 or len(op.rules) != 1 or op.rules[0].missing:
         return None
     rule, = op.rules
-    steps = array_steps(op, rule, 0, space)
-    if steps is None or any([kind not in (GRAD, SAVED) for kind, _ in rule.sources]):
+    if any([kind not in (GRAD, SAVED) for kind, _ in rule.sources]) or general_attributes(op) is None:
         return None
-    saved = [f"y{slot} = {'x' if op.saved_args[slot] >= 0 else 'p'}" for kind, slot in rule.sources if kind == SAVED]
-    return "\n".join([*saved, *steps]) + "\n"
+    space["general"] = General(op, {}, True)
+    saved = "".join([f", {'x' if op.saved_args[slot] >= 0 else 'p'}" for slot in saved_slots(op)])
+    return f"z = general[d, True]\nif z is not None: z = z(tx{saved})\n"
 
 
 def install() -> None:

@@ -55,15 +55,15 @@ def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
 def chosen(xp: Any, condition: Any, self: Any, other: Any) -> Any:
     """`where` of arrays of one dtype, or of one with dimensions and a real number: each has the shape of the result, row by
     row, or is a single element. None for other operands."""
-    whole = self if type(self) is np.ndarray and self.ndim else other
-    if type(whole) is not np.ndarray or not whole.ndim or where.native is not None:
+    whole = self if type(self) in lean.ARRAYS and self.ndim else other
+    if type(whole) not in lean.ARRAYS or not whole.ndim or where.native is not None:
         return None
     dtype, shape = whole.dtype, condition.shape if condition.ndim else whole.shape
     if len(shape) > 1 and (1 in shape or 0 in shape):
         return None
     operands = []
     for value in (self, other):
-        if type(value) is np.ndarray:
+        if type(value) in lean.ARRAYS:
             if value.dtype is not dtype:
                 return None
         elif (type(value) is float or type(value) is int) and dtype.char in "fd" and -1e30 < value < 1e30:

@@ -146,7 +146,7 @@ def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -
     if not index.size:
         return xp.empty(index.shape, self.dtype)
     source, places = at_least_1d(self), at_least_1d(index)
-    if index.size <= lean.FEW and type(self) is np.ndarray and self.flags.c_contiguous:
+    if index.size <= lean.FEW and type(self) in lean.ARRAYS and self.flags.c_contiguous:
         return source.reshape(-1).take(lean.places_along(source, places, dim)).reshape(index.shape)
     return source[grid(places, dim)].reshape(index.shape)
 
@@ -188,7 +188,7 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
         return result
     flat, index = at_least_1d(result), at_least_1d(index)
     source = value if value is not None else at_least_1d(src)[tuple([slice(n) for n in index.shape])]
-    if index.size <= lean.FEW and type(result) is np.ndarray and result.flags.c_contiguous:
+    if index.size <= lean.FEW and type(result) in lean.ARRAYS and result.flags.c_contiguous:
         index = lean.places_along(flat, index, dim).reshape(-1)
         flat, places = result.reshape(-1), (index,)
         source = source if value is not None else source.reshape(-1)

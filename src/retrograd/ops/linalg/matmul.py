@@ -79,7 +79,7 @@ def any_product(xp: Any, a: Any, b: Any) -> Any:
         bound = [max(abs(float(m.max())), abs(float(m.min()))) for m in (a, b)]
         if bound[0] * bound[1] * a.shape[-1] < EXACT:
             return xp.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
-    return stacked(a, b) if a.ndim == 3 == b.ndim and type(a) is np.ndarray else xp.matmul(a, b)
+    return stacked(a, b) if a.ndim == 3 == b.ndim and type(a) in lean.ARRAYS else xp.matmul(a, b)
 
 
 def wide_product(xp: Any, a: Any, b: Any) -> Any:
@@ -171,7 +171,7 @@ def mm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words(self)} != {words(mat2)}")
     if self.size and mat2.size:
         no_bool("addmm_impl_cpu_", self)
-    made = fast_mm(self, mat2) if type(self) is np.ndarray else None
+    made = fast_mm(self, mat2) if type(self) in lean.ARRAYS else None
     return product(xp, self, mat2) if made is None else made
 
 
@@ -225,7 +225,7 @@ def bmm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
     same_scalar_type(self, mat2)
     if self.size and mat2.size:
         no_bool("bmm", self)
-    made = fast_bmm(self, mat2) if type(self) is np.ndarray else None
+    made = fast_bmm(self, mat2) if type(self) in lean.ARRAYS else None
     return product(xp, self, mat2) if made is None else made
 
 
@@ -365,7 +365,7 @@ def check_dot(self: Any, other: Any) -> None:
 
 
 def dot_kernel(xp: Any, self: Any, tensor: Any) -> Any:
-    made = fast_dot(self, tensor) if type(self) is np.ndarray else None
+    made = fast_dot(self, tensor) if type(self) in lean.ARRAYS else None
     if made is not None:
         return made
     check_dot(self, tensor)
@@ -397,22 +397,11 @@ def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides
     return grad @ conj(transpose_matrix(mat2))
 
 
-def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
-    return None if column_major(sizes, strides) else grad.dot(mat2.T)
-
-
 def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
     if column_major(mat2_sym_sizes, mat2_sym_strides):
         return transpose_matrix(transpose_matrix(grad) @ conj(self))
     return conj(transpose_matrix(self)) @ grad
 
-
-def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:
-    return None if column_major(sizes, strides) else self.T.dot(grad)
-
-
-families.with_attributes(mm_self_gradient, bare=bare_mm_self)         # read by core/plain/rules.py
-families.with_attributes(mm_mat2_gradient, bare=bare_mm_mat2)
 
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)

@@ -35,7 +35,7 @@ def reduced(loss: Any, reduction: int) -> Any:
 
 
 def reduced_array(xp: Any, loss: Any, reduction: int) -> Any:
-    if reduction and loss.size and type(loss) is np.ndarray and loss.dtype.char in "fd":
+    if reduction and loss.size and type(loss) in lean.ARRAYS and loss.dtype.char in "fd":
         total = np.add.reduce(loss, None)
         return np.asarray(float(total) / loss.size if reduction == MEAN else total, loss.dtype)
     if reduction == MEAN:

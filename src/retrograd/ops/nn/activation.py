@@ -139,18 +139,6 @@ def relu_gradient(grad: Any, result: Any) -> Any:
     return call(threshold_backward, [grad, result, 0])
 
 
-def bare_relu_gradient(grad: Any, result: Any) -> Any:
-    zero = SINGLE_ZERO if grad.dtype is SINGLE else DOUBLE_ZERO
-    lost = less_equal(result, zero)
-    if grad.size >= MANY:
-        return masked_bits(grad, lost)
-    made = grad.copy()
-    made[lost] = zero
-    return made
-
-
-families.with_attributes(relu_gradient, bare=bare_relu_gradient)           # read by core/plain/rules.py
-less_equal = np.less_equal
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,

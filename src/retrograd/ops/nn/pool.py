@@ -158,7 +158,7 @@ def places_of(sizes: Any, along: Any) -> Any:
 
 
 def can_look_up(array: Any) -> bool:
-    return type(array) is np.ndarray and bool(array.dtype.isbuiltin)
+    return type(array) in lean.ARRAYS and bool(array.dtype.isbuiltin)
 
 
 def chosen(xp: Any, array: Any, output: Any, places: Any) -> Any:

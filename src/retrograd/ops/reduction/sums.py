@@ -45,7 +45,7 @@ from retrograd.ops.shared.reductions import (
 # ---- sum
 def sum_of_parts(self: Any, axes: Any, keepdim: bool) -> Any:
     """The complex sum through the real kernel; None without compiled code, and for few elements."""
-    if sum_dims.native is None or self.size < 64 or type(self) is not np.ndarray or not self.flags.c_contiguous:
+    if sum_dims.native is None or self.size < 64 or type(self) not in lean.ARRAYS or not self.flags.c_contiguous:
         return None
     axes = tuple(range(self.ndim)) if axes is None else axes
     if self.ndim - 1 not in axes:
