@@ -156,3 +156,22 @@ def test_names_of_dtypes_are_numbers_in_schemas(word: str, number: int) -> None:
     assert arguments[1].default_value == number and arguments[2].default_value == [number]
     with pytest.raises(RuntimeError, match="invalid numeric default value"):
         library.define(f"other(Tensor x, int a={word}32) -> Tensor")
+
+
+def test_destroyed_library_takes_no_more_registrations():
+    library = torch.library.Library("destroyed_library", "FRAGMENT")
+    library.define("f(Tensor x) -> Tensor")
+    library._destroy()
+    with pytest.raises(AssertionError, match="Library object has been destroyed"):
+        library.define("g(Tensor x) -> Tensor")
+    with pytest.raises(AssertionError, match="Library object has been destroyed"):
+        library.impl("f", lambda x: x, "CPU")
+    library._destroy()
+
+
+def test_operators_made_of_others_take_no_meta_kernel():
+    with torch.library._scoped_library("made_of_others", "FRAGMENT") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x.sin(), "CompositeImplicitAutograd")
+        with pytest.raises(RuntimeError, match="should not register a meta kernel directly to the operator 'f'"):
+            library.impl("f", lambda x: x, "Meta")

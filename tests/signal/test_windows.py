@@ -57,3 +57,10 @@ def test_blackman_speaks_of_itself_in_errors() -> None:
         windows.blackman(-1)
     with pytest.raises(ValueError, match="blackman expects float32 or float64 dtypes"):
         windows.blackman(3, dtype=torch.int64)
+
+
+def test_windows_are_made_inside_of_transforms():
+    made = torch.func.functionalize(lambda x: x * windows.hann(4))(torch.ones(4))
+    assert torch.equal(made, windows.hann(4))
+    assert torch.func.vmap(lambda x: x * windows.hann(4))(torch.ones(2, 4)).shape == (2, 4)
+    assert windows.hann(4, requires_grad=True).requires_grad

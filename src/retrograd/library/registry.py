@@ -65,6 +65,7 @@ class Library:
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Declare an operator; returns its name."""
+        self.check_alive()
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
@@ -100,6 +101,7 @@ class Library:
              allow_override: bool = False) -> None:
         """Register a kernel for a dispatch key; "" is CompositeImplicitAutograd, a kernel made of other ops. With
         `with_keyset` it gets the keys of the call as its first argument."""
+        self.check_alive()
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         key = dispatch_key or self.dispatch_key or userop.IMPLICIT
@@ -137,6 +139,10 @@ class Library:
             waiting.append(entry)
             self._undo.append(lambda: waiting.remove(entry))
             return
+        if key == "Meta" and op.kernels.get(userop.IMPLICIT):
+            raise RuntimeError(f"We should not register a meta kernel directly to the operator '{name}', because it has a "
+                               "CompositeImplicitAutograd kernel in core. Instead we should let the operator decompose, and "
+                               "ensure that we have meta kernels for the base ops that it decomposes into.")
         kernel = userop.add_kernel(op, key, fn, self._where, allow_override)
         self._undo.append(lambda: userop.remove_kernel(op, key, kernel))
 
@@ -152,6 +158,10 @@ class Library:
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         self._undo.append(replaced.add_fallback(key, userop.Kernel(replaced.with_keys(fn) if with_keyset else fn, self._where)))
+
+    def check_alive(self) -> None:
+        if not self._finalizer.alive:
+            raise AssertionError("Library object has been destroyed")
 
     def _destroy(self) -> None:
         """Take back everything that was registered through this object."""

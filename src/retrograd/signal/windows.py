@@ -26,7 +26,7 @@ def window(name: str, M: int, sym: bool, dtype: Any, layout: Any, device: Any, r
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
     made = shape(torch.arange(M, dtype=dtype, device=device), M - 1 if sym else M)
-    return made.requires_grad_(requires_grad)
+    return made.requires_grad_() if requires_grad else made         # transforms refuse requires_grad_(False) too
 
 
 def cosines(a: Iterable[float], k: Any, last: float) -> Any:
