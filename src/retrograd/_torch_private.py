@@ -20,6 +20,7 @@ from retrograd.autograd import forward_ad
 from retrograd.compile import state as compile_state
 from retrograd.core import printing
 from retrograd.core.state import tls
+from retrograd.jit._state import current
 from retrograd.nn.modules._converted import parse_to
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.optim import lbfgs
@@ -35,9 +36,9 @@ def parse_to_arguments(*args: Any, **kwargs: Any) -> Any:
     return parse_to(args, kwargs)
 
 
-def get_tracing_state() -> None:
-    """The graph that is being traced: none."""
-    return None
+def get_tracing_state() -> Any:
+    """The state of the trace that runs in this thread, if one does."""
+    return current.state
 
 
 def log_api_usage_once(*args: Any, **kwargs: Any) -> None:

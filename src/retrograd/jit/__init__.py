@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from retrograd.futures import Future
+from retrograd.jit._state import current
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "ScriptFunction", "ScriptModule",
            "annotate", "enable_onednn_fusion",
@@ -88,8 +89,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether a function is being traced; it never is."""
-    return False
+    """Whether the graph of a run is being made, by `_get_trace_graph`."""
+    return current.state is not None
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
@@ -208,6 +209,8 @@ def enable_onednn_fusion(enabled: bool) -> None:
 def __getattr__(name: str) -> Any:
     if name in ("RecursiveScriptModule", "ScriptModule"):       # of its own file, because it needs nn
         return import_module("retrograd.jit.module").ScriptModule
+    if name == "_get_trace_graph":
+        return import_module("retrograd.jit._trace_graph").get_trace_graph
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -222,7 +225,7 @@ def needs_compiler(*args: Any, **kwargs: Any) -> Any:
                        "torch.save(module.state_dict(), path) saves what a module has learnt")
 
 
-load = save = _get_trace_graph = needs_compiler
+load = save = needs_compiler
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
