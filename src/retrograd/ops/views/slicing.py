@@ -1,6 +1,7 @@
 """Views of parts of a tensor: select, slice, diagonal, unfold, split; their backwards, and ops that write a part."""
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -300,10 +301,17 @@ unfold_backward = defop(
 
 
 # ---- several parts at once
-def filled(grads: Any, shapes: Any) -> Any:
-    """The gradients of all outputs, zeros for those that got none."""
+def join_parts(grads: Any, sizes: Any, lengths: Any, dim: int) -> Any:
+    """The gradients of all parts of a dimension as one; those in a row that got none are zeros together."""
     known = next(g for g in grads if g is not None)
-    return [known.new_zeros(shape) if g is None else g for g, shape in zip(grads, shapes, strict=True)]
+    dim = dim % len(sizes)
+    pieces: list[Any] = []
+    for missing, run in groupby(zip(grads, lengths, strict=True), lambda part: part[0] is None):
+        if missing:
+            pieces.append(known.new_zeros((*sizes[:dim], sum([n for _, n in run]), *sizes[dim + 1:])))
+        else:
+            pieces.extend([grad for grad, _ in run])
+    return late.cat(pieces, dim)
 
 
 def unbind_kernel(xp: Any, self: Any, dim: int) -> Any:
@@ -314,8 +322,12 @@ def unbind_kernel(xp: Any, self: Any, dim: int) -> Any:
 
 
 def unbind_rule(grads: Any, dim: int) -> Any:
+    if all([g is not None for g in grads]):
+        return late.stack(grads, dim)
     shape = next(g.array.shape for g in grads if g is not None)
-    return late.stack(filled(grads, [shape] * len(grads)), dim)
+    dim = wrap_dim(dim, len(shape) + 1)
+    return join_parts([None if g is None else g.unsqueeze(dim) for g in grads], (*shape[:dim], len(grads), *shape[dim:]),
+                      [1] * len(grads), dim)
 
 
 unbind = defop(
@@ -369,12 +381,6 @@ def split_with_sizes_kernel(xp: Any, self: Any, split_sizes: Any, dim: int) -> A
                            f"size at "
                            f"dimension {dim}), but got split_sizes={list(split_sizes)}")
     return parts(self, dim, split_sizes)
-
-
-def join_parts(grads: Any, sizes: Any, lengths: Any, dim: int) -> Any:
-    dim = dim % len(sizes)
-    shapes = [(*sizes[:dim], n, *sizes[dim + 1:]) for n in lengths]
-    return late.cat(filled(grads, shapes), dim)
 
 
 def split_rule(grads: Any, self_sym_sizes: Any, split_size: int, dim: int) -> Any:
