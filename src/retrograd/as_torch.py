@@ -23,7 +23,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import retrograd
-from retrograd import _torch_names, _unsupported_ops
+from retrograd import _torch_names
 from retrograd._torch_map import ABSENT, OPS_BY_MODULE, PRIVATE, ROOT, SAME
 from retrograd.core.tensor import Tensor, name_class
 from retrograd.torch_version import TorchVersion
@@ -61,8 +61,7 @@ def install() -> None:
         if name.startswith(PACKAGE + ".") and getattr(sys.modules.get(parent), last, module) is not module:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
     _torch_names.install()
-    add_names(retrograd, "", ROOT)
-    _unsupported_ops.install(retrograd, Tensor)
+    add_names(retrograd, "", public_names(PRIVATE["_C"]) | ROOT)
     for name, homes in PRIVATE.items():
         if name not in SAME:
             add_names(find_or_make_module(name), name, homes)
@@ -225,6 +224,12 @@ def add_absent(name: str) -> ModuleType:
     return module
 
 
+def public_names(homes: dict[str, str]) -> dict[str, str]:
+    """The names of torch._C that PyTorch publishes in `torch` too."""
+    return {name: home for name, home in homes.items()
+            if not name.startswith("_") and not name.endswith("Base") and home != f":{name}"}
+
+
 def find_or_make_module(name: str) -> ModuleType:
     """Return retrograd's module `name`, or a new one set as an attribute of its parent."""
     module = find_module(name)
@@ -278,8 +283,6 @@ def add_ops(module: ModuleType, name: str, home: str, prefix: str) -> None:
         if attribute.startswith((prefix, f"_{prefix}")) and attribute not in MODULE_ATTRIBUTES:
             own = getattr(find_module(home) if home else retrograd, attribute.removeprefix(prefix), None)
             found = getattr(retrograd.ops.aten, attribute, None) if own is None else own
-            if found is None and _unsupported_ops.is_unsupported(attribute):
-                found = _unsupported_ops.unsupported(attribute)
             if found is not None:
                 module.__dict__[attribute] = found
                 return found

@@ -11,7 +11,6 @@ from importlib import import_module
 from keyword import iskeyword
 from typing import Any
 
-from retrograd import _unsupported_ops
 from retrograd.core import api, subclass
 from retrograd.core.modes import enable_reentrant_dispatch
 from retrograd.core.opdef import find_packet
@@ -170,19 +169,16 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     older = [getattr(functional, name) for name in functional.NAMES if name not in ("pca_lowrank", "svd_lowrank", "istft")]
     for function in older:
         function.__module__ = "torch.functional"
-    in_place = sys.modules.get("torch") is torch
-    if in_place:                                    # then torch._C._nn can be imported
+    if sys.modules.get("torch") is torch:           # then this module can be imported
         for name in BUILT_IN:
             getattr(nn_functional, name).__module__ = "torch._C._nn"
-    unsupported = sorted(_unsupported_ops.FUNCTIONS) if in_place else []
-    unsupported_methods = sorted(_unsupported_ops.METHODS) if in_place else []
     ignored = get_ignored_functions()
-    of_torch = [f for name in [*sorted(api.PUBLIC), *OF_TORCH, *unsupported] if callable(f := getattr(torch, name))
+    of_torch = [f for name in [*sorted(api.PUBLIC), *OF_TORCH] if callable(f := getattr(torch, name))
                 and f not in ignored and not isinstance(f, type) and f not in older]
     of_nn = [f for name in nn_functional.__all__ if name not in ("sigmoid", "tanh") and callable(
         f := getattr(nn_functional, name)) and not isinstance(f, type) and f not in of_torch]
     found: dict[Any, list[Any]] = {torch: of_torch, functional: older, nn_functional: of_nn,
-                                   Tensor: [*tensor_methods(), *[getattr(Tensor, name) for name in unsupported_methods]],
+                                   Tensor: tensor_methods(),
                                    init: [getattr(init, name) for name in OF_INIT]}
     collectives = import_module(f"{__package__}.distributed.distributed_c10d")
     found[collectives] = [getattr(collectives, name) for name in OF_DISTRIBUTED]

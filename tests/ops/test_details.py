@@ -581,3 +581,15 @@ def test_flags_are_bools_and_formats_are_keywords():
         torch.broadcast_shapes((2,), 0.5)
     assert torch.broadcast_shapes(None, (2, 1), 3) == (2, 3)
     assert torch.subtract(torch.ones(2), 2, 3).tolist() == [-5, -5]
+
+
+def test_complex_exp2_of_infinite_parts() -> None:
+    inf = float("inf")
+    made = torch.exp2(torch.tensor([complex(-inf, 1), complex(-inf, inf), complex(inf, 0), complex(1, 2)]))
+    assert made[:3].tolist() == [0, 0, complex(inf, 0)]
+    torch.testing.assert_close(made[3], torch.tensor(2.0 ** complex(1, 2)))
+
+
+def test_unravel_index_takes_whole_sizes_alone() -> None:
+    with pytest.raises(TypeError, match="^expected 'shape' sequence to only contain ints, but got <class 'float'>"):
+        torch.unravel_index(torch.tensor([5]), (2.5, 3))  # type: ignore[arg-type]

@@ -87,3 +87,9 @@ def test_random_split_takes_sizes_and_fractions() -> None:
         random_split(range(5), [1.5, -0.5])
     with pytest.warns(UserWarning, match="Length of split at index 1 is 0"):
         random_split(range(5), [1.0, 0.0])
+
+
+def test_older_spelling_of_cumulative_sizes_warns() -> None:
+    joined: torch.utils.data.ConcatDataset[int] = torch.utils.data.ConcatDataset([range(3), range(2)])  # type: ignore[list-item]
+    with pytest.warns(FutureWarning, match="^`cummulative_sizes` attribute is renamed to `cumulative_sizes`"):
+        assert joined.cummulative_sizes == [3, 5]

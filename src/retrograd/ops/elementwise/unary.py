@@ -114,7 +114,12 @@ for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
 
 # ---- exponentials and logarithms
 def exp2_kernel(xp: Any, self: Any) -> Any:
-    return xp.exp(self * number_like(xp, self, math.log(2))) if self.dtype.kind == "c" else xp.exp2(self)
+    if self.dtype.kind != "c":
+        return xp.exp2(self)
+    scaled = xp.array(self)             # both parts by a real number: a complex one would make NaN of infinite parts
+    for part in (scaled.real, scaled.imag):
+        part *= number_like(xp, part, math.log(2))
+    return xp.exp(scaled)
 
 
 def log1p_kernel(xp: Any, self: Any) -> Any:

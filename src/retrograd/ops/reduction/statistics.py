@@ -425,6 +425,9 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     if not isinstance(shape, (int, tuple, list)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if any([n < 0 for n in sizes]):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [math.prod(sizes[k + 1:]) for k in range(len(sizes))]
