@@ -121,3 +121,18 @@ def test_a_key_is_recorded_when_it_is_met_again() -> None:
     count = len(runs)
     assert kernels["key"](x * 2).tolist() == [4.0] * 3
     assert len(runs) == count and "other" not in kernels
+
+
+def test_a_kernel_that_writes_to_its_operand_runs_no_more_often_than_it_is_called() -> None:
+    runs: list[Any] = []
+
+    def compute(xp: Any, x: Any) -> Any:
+        runs.append(type(x))
+        x[...] = x + 1
+        return x * 2
+
+    kernels, x = Kernels(compute), np.zeros(3)
+    for _ in range(4):
+        kernels.learn("key", x)
+    assert runs.count(np.ndarray) == 4 and x.tolist() == [4.0] * 3
+    assert len(runs) == 5                       # and it is recorded once, in vain

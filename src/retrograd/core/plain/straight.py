@@ -533,16 +533,12 @@ def straight(compute: Any, values: Any, least: int = 0) -> Any:
     arrays = [v for v in values if type(v) is ndarray]
     if not arrays or sum([a.size for a in arrays]) > LARGE or any([has_arrays(v) for v in values]):
         return None
-    try:
-        expected = compute(np, *values)
-    except (RuntimeError, IndexError, ValueError, TypeError):         # it refuses these arguments
-        return None
     recorder = Recorder()
     try:
-        made = recorded(compute, values, recorder)
-    except REFUSALS:
+        made = recorded(compute, values, recorder)        # first: a kernel that writes to its operands must not run once more
+    except REFUSALS:                                      # it may also refuse its arguments
         return None
-    return made if recorder.asked > max(least, len(recorder.lines)) and alike(made(*arrays), expected) else None
+    return made if recorder.asked > max(least, len(recorder.lines)) and alike(made(*arrays), compute(np, *values)) else None
 
 
 def recorded(compute: Any, values: Any, recorder: Any = None) -> Any:
@@ -565,11 +561,9 @@ class Kernels(Cache):
         self.compute = compute
 
     def learn(self, key: Any, *values: Any) -> Any:
-        """The kernel's result for a key without a recorded form, which gets one, if it has one, when it is met again."""
-        if not self.is_new(key):
-            made = straight(self.compute, values)
-            if made is not None:
-                self.keep(key, made)
+        """The kernel's result for a key without a recorded form, which gets one (None if it has none) when it is met again."""
+        if key not in self and not self.is_new(key):
+            self.keep(key, straight(self.compute, values))
         return self.compute(np, *values)
 
 
