@@ -574,6 +574,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "ops": ":ops",
     },
     "_custom_ops": {
+        "get_ctx": "library:get_ctx",
         "_destroy": "library.older:_destroy",
         "custom_op": "library.older:custom_op",
         "impl": "library.older:impl",

@@ -58,6 +58,8 @@ def test_functions_of_the_c_module_are_named():
                   "functions = torch._C._VariableFunctions\n"
                   "for name in ('_make_dual', '_pin_memory', 'quantized_max_pool2d', '__and__', '_mkldnn_reshape'):\n"
                   "    assert callable(getattr(functions, name)), name\n"
+                  "import torch._custom_ops\n"
+                  "assert torch._custom_ops.get_ctx is torch.library.get_ctx\n"
                   "assert callable(torch._C._nn.pad_sequence) and callable(torch._C._linalg._linalg_eigvals)\n"
                   "x = torch.ones(2)\n"
                   "with torch.autograd.forward_ad.dual_level():\n"
