@@ -30,6 +30,10 @@ get_rng_state = set_rng_state = init = initial_seed = ipc_collect = mem_get_info
 can_device_access_peer = needs_device
 
 
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Do something once CUDA is initialized, which never happens."""
+
+
 def is_available() -> bool:
     """Whether there is a GPU to compute on.
 
@@ -261,7 +265,7 @@ class device_of(device):
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "graphs", "jiterator", "memory", "nvtx", "random", "streams"):
+    if name in ("amp", "comm", "graphs", "jiterator", "memory", "nccl", "nvtx", "random", "streams"):
         return import_module(f"retrograd.cuda.{name}")
     if name.endswith("Tensor"):
         types = import_module("retrograd.cuda.types").TYPES
