@@ -483,3 +483,40 @@ def test_public_names_of_the_extension_are_names_of_torch_too() -> None:
     run_installed("import torch\n"
                   "assert torch.DispatchKey is torch._C.DispatchKey and torch.DispatchKeySet is torch._C.DispatchKeySet\n"
                   "assert torch.ScriptList is torch._C.ScriptList and not hasattr(torch, '_VariableFunctions')")
+
+
+def test_subclasses_override_how_tensors_are_reduced() -> None:
+    run_installed("import copy, pickle, torch\n"
+                  "seen = []\n"
+                  "class Sub(torch.Tensor):\n"
+                  "    @classmethod\n"
+                  "    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+                  "        seen.append(func)\n"
+                  "        return super().__torch_function__(func, types, args, kwargs or {})\n"
+                  "x = torch.ones(2).as_subclass(Sub)\n"
+                  "read = pickle.loads(pickle.dumps(x))\n"
+                  "assert type(read) is Sub and torch.Tensor.__reduce_ex__ in seen, seen\n"
+                  "assert type(pickle.loads(pickle.dumps(torch.nn.Parameter(torch.ones(2))))) is torch.nn.Parameter")
+
+
+def test_every_private_name_of_the_map_has_a_home() -> None:
+    out = run_installed("import retrograd.as_torch as place\n"
+                        "from retrograd._torch_map import PRIVATE, ROOT\n"
+                        "print([(name, home) for homes in (ROOT, *PRIVATE.values()) for name, home in homes.items()\n"
+                        "       if place.look_up(home) is place.NOWHERE])")
+    assert out in ("[]\n", "[('_current_level', 'autograd.forward_ad:current_level')]\n")      # computed when it is read
+
+
+def test_wrappers_are_pickled_by_pytorchs_name() -> None:
+    run_installed("import pickle, torch\n"
+                  "class Wrapper(torch.Tensor):\n"
+                  "    @staticmethod\n"
+                  "    def __new__(cls, a):\n"
+                  "        made = torch.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype)\n"
+                  "        made.a = a\n"
+                  "        return made\n"
+                  "    @classmethod\n"
+                  "    def __torch_dispatch__(cls, func, types, args=(), kwargs=None): raise NotImplementedError(func)\n"
+                  "read = pickle.loads(pickle.dumps(Wrapper(torch.ones(2))))\n"
+                  "assert type(read) is Wrapper and read.a.tolist() == [1, 1]\n"
+                  "assert torch._utils._rebuild_wrapper_subclass.__module__ == 'torch._utils'")

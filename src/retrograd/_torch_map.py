@@ -645,7 +645,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_rebuild_tensor_v2": "_torch_private:rebuild_tensor_v2",
         "_rebuild_tensor_v3": "serialization.rebuild:rebuild_typed",
         "_set_obj_state": "_torch_private:set_state",
-        "_rebuild_wrapper_subclass": "methods:rebuild_wrapper_subclass",
+        "_rebuild_wrapper_subclass": "methods.copies:rebuild_wrapper_subclass",
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
         "classproperty": "_torch_private:classproperty",
         "is_compiling": "compiler:is_compiling",

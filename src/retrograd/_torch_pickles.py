@@ -15,6 +15,7 @@ import retrograd
 from retrograd import storage
 from retrograd.core.dtypes import dtype
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.core.watching import seen_method
 from retrograd.nn import functional
 from retrograd.nn.parameter import Parameter
 from retrograd.ops.create.generators import Generator
@@ -32,8 +33,8 @@ def install() -> None:
         function, args = reduce_tensor(self)
         return resolved(function), tuple([resolved(arg) for arg in args])
 
-    for cls in (Tensor, Parameter):
-        cls.__reduce_ex__ = __reduce_ex__               # type: ignore[assignment]
+    Parameter.__reduce_ex__ = __reduce_ex__             # type: ignore[assignment]
+    Tensor.__reduce_ex__ = seen_method("__reduce_ex__", __reduce_ex__)  # type: ignore[method-assign]
     for kind in (storage.TypedStorage, storage.UntypedStorage):
         kind.__reduce__ = reduce_storage                # type: ignore[method-assign]
     Generator.__reduce__ = reduce_generator             # type: ignore[method-assign]
