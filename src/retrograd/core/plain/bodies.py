@@ -461,7 +461,8 @@ class Body:
         values = [v.array if isinstance(v, Tensor) else v for v in self.example]
         for i in op.dtype_args:
             values[i] = None if values[i] is None else values[i].numpy
-        if straight(op.compute, values, len(parts) + 1) is None:          # a question costs about as much as a part of the key
+        # a question takes as much time as a part of the key; the kernel of a view is Python alone
+        if straight(op.compute, values, 0 if op.is_view else 3 * len(self.tensors) + 1) is None:
             return None
         self.space["kernels"] = Kernels(op.compute)
         return f"({', '.join(parts)},)"
