@@ -99,3 +99,15 @@ def test_negative_factors_of_bytes_wrap_around() -> None:
     assert torch.addmm(x, x, x, beta=-3).tolist() == [[255] * 2] * 2
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
         torch.addmm(x, x, x, alpha=300)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_of_bytes_are_added_up_in_int32(dtype: str) -> None:
+    random = np.random.default_rng(2)
+    for m, k, n in [(1, 1, 1), (17, 8, 16), (2, 40, 9), (70, 60, 50), (0, 3, 2), (3, 0, 2)]:
+        for first in LAYOUTS:
+            for second in LAYOUTS:
+                a, b = numbers(random, (m, k), dtype, first), numbers(random, (k, n), "int8", second)
+                made = torch._int_mm(torch.from_numpy(a), torch.from_numpy(b))
+                assert made.dtype is torch.int32
+                assert np.array_equal(made.numpy(), a.astype(np.int32) @ b.astype(np.int32))

@@ -259,3 +259,38 @@ FUNCTION(bmm) {
   for (long i = 0; i < count; i++, x += sa, y += sb, z += sz) small_product(&s, x, y, z);
   return (PyObject *)made;
 }
+
+/* int_mm(a, b): bytes times signed bytes, added up in int32; small ones */
+#define BYTE_ROWS(T)                                                                                                      \
+  CLONES static void byte_rows_##T(const Shape *s, const T *x, const int8_t *y, int32_t *z) {                             \
+    memset(z, 0, (size_t)(s->m * s->n) * 4);                                                                              \
+    for (long i = 0; i < s->m; i++, z += s->n)                                                                            \
+      for (long p = 0; p < s->k; p++) {                                                                                   \
+        const int32_t v = x[i * s->ra + p * s->ka];                                                                       \
+        const int8_t *row = y + p * s->rb;                                                                                \
+        if (s->cb == 1)                                                                                                   \
+          for (long j = 0; j < s->n; j++) z[j] += v * row[j];                                                             \
+        else                                                                                                              \
+          for (long j = 0; j < s->n; j++) z[j] += v * row[j * s->cb];                                                     \
+      }                                                                                                                   \
+  }
+BYTE_ROWS(int8_t)
+BYTE_ROWS(uint8_t)
+FUNCTION(int_mm) {
+  PyArrayObject *a = given == 2 ? array_at(args, 0) : NULL, *b = a ? array_at(args, 1) : NULL;
+  if (!b || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_DIM(a, 1) != PyArray_DIM(b, 0) || code_of(b) != NPY_BYTE ||
+      (code_of(a) != NPY_BYTE && code_of(a) != NPY_UBYTE))
+    Py_RETURN_NONE;
+  const Shape s = {PyArray_DIM(a, 0),    PyArray_DIM(a, 1),    PyArray_DIM(b, 1),    PyArray_STRIDE(a, 0),
+                   PyArray_STRIDE(a, 1), PyArray_STRIDE(b, 0), PyArray_STRIDE(b, 1), NPY_BYTE};
+  if (s.m * s.n * s.k > FEW_WHOLE) Py_RETURN_NONE;
+  npy_intp dims[2] = {s.m, s.n};
+  PyObject *made = PyArray_SimpleNew(2, dims, NPY_INT);
+  if (!made) return NULL;
+  int32_t *z = PyArray_DATA((PyArrayObject *)made);
+  if (code_of(a) == NPY_BYTE)
+    byte_rows_int8_t(&s, PyArray_DATA(a), PyArray_DATA(b), z);
+  else
+    byte_rows_uint8_t(&s, PyArray_DATA(a), PyArray_DATA(b), z);
+  return made;
+}

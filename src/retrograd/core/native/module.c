@@ -32,7 +32,7 @@
                                                                                                   X(draw_dirichlet) X(quantize_mask) X(quantize)  \
   X(quantize_mask_by) X(quantize_learned) X(quantize_channels_mask) X(quantize_channels) X(quantize_channels_learned)   \
   X(positions) X(nll_weighted) X(nll_weighted_backward) X(histc) X(unique_runs) X(shares) X(igamma) X(igammac) X(multiply_packed) X(tiled_routine) \
-  X(address) X(strides_of) X(empty_strided) X(reshaped) X(mm) X(bmm) X(addmm) X(use_products) X(dot) X(in_float)
+  X(address) X(strides_of) X(empty_strided) X(reshaped) X(mm) X(bmm) X(addmm) X(use_products) X(dot) X(in_float) X(int_mm)
 #define DECLARE(name) FUNCTION(name);
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
 EACH(DECLARE)

@@ -17,7 +17,7 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
 from retrograd.ops.shared import elementwise, families
-from retrograd.ops.shared.dtype_checks import type_name
+from retrograd.ops.shared.dtype_checks import proven, type_name
 from retrograd.ops.shared.families import conj
 
 
@@ -486,7 +486,7 @@ def check_int_mm(self: Any, mat2: Any) -> None:
 
 defop(
     "_int_mm(Tensor self, Tensor mat2) -> Tensor",
-    kernel=int_mm, check=check_int_mm,
+    kernel=int_mm, check=proven(check_int_mm), lower="@native.int_mm",
     batch=families.loop, variants="function",
 )
 bmm = defop(
