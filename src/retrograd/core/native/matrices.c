@@ -54,12 +54,12 @@ typedef struct {
 AXPY(float, )
 AXPY(double, )
 AXPY(uint64_t, CLONES)
-AXPY(uint32_t, CLONES)
-AXPY(uint16_t, CLONES)
-AXPY(uint8_t, CLONES)
+AXPY(uint32_t, )
+AXPY(uint16_t, )
+AXPY(uint8_t, )
 /* Each element by itself: of whole numbers where rows of b lie apart, and of complex ones */
-#define DOTS(T)                                                                                        \
-  CLONES static void dots_##T(const Shape *s, const void *left, const void *right, void *made) {              \
+#define DOTS(T, HOW)                                                                                   \
+  HOW static void dots_##T(   const Shape *s, const void *left, const void *right, void *made) {              \
     T *z = made;                                                                                       \
     for (long i = 0; i < s->m; i++)                                                                    \
       for (long j = 0; j < s->n; j++) {                                                                \
@@ -72,10 +72,10 @@ AXPY(uint8_t, CLONES)
         *z++ = sum;                                                                                    \
       }                                                                                                \
   }
-DOTS(uint64_t)
-DOTS(uint32_t)
-DOTS(uint16_t)
-DOTS(uint8_t)
+DOTS(uint64_t, CLONES)
+DOTS(uint32_t, )
+DOTS(uint16_t, )
+DOTS(uint8_t, )
 #define COMPLEX_DOTS(T)                                                                      \
   static void pairs_##T(const Shape *s, const void *left, const void *right, void *made) {   \
     T *z = made;                                                                             \
