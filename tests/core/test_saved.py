@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -99,3 +100,23 @@ def test_unpacked_results_without_derivatives_stay_without_history():
     (grad,) = torch.autograd.grad(loss, x, create_graph=True)
     (second,) = torch.autograd.grad(grad[0, 0], x)
     torch.testing.assert_close(second[0], torch.tensor([2.0, -1.0, -1.0]) / 36)
+
+
+def test_packed_values_are_unpacked_once_and_in_the_order_of_their_names() -> None:
+    a, b = (torch.linspace(0.5, 2, n).requires_grad_() for n in (3, 1))
+    for function, inputs, expected in ((torch.where, (a > 1, a, b), [3]), (torch.pow, (a, b), [1, 3, 3]),
+                                       (torch.atan2, (a, b), [1, 3]), (torch.div, (a, b), [1, 3])):
+        seen: list[Any] = []
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t, seen=seen: (seen.append(("pack", t.numel())), t)[1],
+            lambda t, seen=seen: (seen.append(("unpack", t.numel())), t)[1])
+        with hooks:
+            made = function(*inputs)
+        made.sum().backward()
+        assert seen == [(step, n) for step in ("pack", "unpack") for n in expected], function
+
+
+def test_checkpointed_function_may_save_a_tensor_that_two_gradients_need() -> None:
+    x = torch.linspace(-1, 1, 4, requires_grad=True)
+    torch.utils.checkpoint.checkpoint(lambda x: torch.where(x > 0, x, -x), x, use_reentrant=False).sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0, 1.0, 1.0]

@@ -137,10 +137,19 @@ class Slots:
             self.attr_kinds.append((kind, argument, extra))
         return self.attr_names.index(name)
 
+    def sort(self) -> list[int]:
+        """Order the tensor slots as nodes pack and unpack them: inputs by name, then outputs; return the new number of each."""
+        order = sorted(range(len(self.names)), key=lambda i: (self.outputs[i] >= 0, self.names[i]))
+        self.names = [self.names[i] for i in order]
+        self.outputs = [self.outputs[i] for i in order]
+        self.args = [self.args[i] for i in order]
+        return [order.index(i) for i in range(len(order))]
+
 
 def compile_rules(op: OpDef) -> None:
     """Derive from each rule's parameter names what it needs, and assign the saved slots."""
     slots = Slots(op.schema)
+    parts: list[Any] = []
     rules: list[Rule] = []
     keys: list[tuple[str, ...]] = []
     op.inputs = op.tensor_args if op.vjp == NOT_IMPLEMENTED else ()
@@ -152,8 +161,11 @@ def compile_rules(op: OpDef) -> None:
             code = fn.__code__
             sources = [slots.source(n) for n in code.co_varnames[:code.co_argcount]]
             targets = tuple([inputs.index(slots.index[n]) for n in (key if many else (key,))])
-            rules.append(Rule(fn, targets, tuple(sources), many))
+            parts.append((fn, targets, sources, many))
         op.inputs = tuple(inputs)
+    numbers = slots.sort()
+    for fn, targets, sources, many in parts:
+        rules.append(Rule(fn, targets, tuple([(k, numbers[i] if k == SAVED else i) for k, i in sources]), many))
     op.saved_names, op.saved_outputs, op.saved_args = slots.names, slots.outputs, slots.args
     op.attr_names, op.attr_kinds = slots.attr_names, slots.attr_kinds
     op.declared_rules = rules

@@ -20,6 +20,8 @@ cdef class OpNode(Node):
     cpdef _run_(self, list grads, needed)
     cpdef _release_(self)
 
+cdef bint has_packed(Node node) except -1
+cdef run_unpacked(Node node, list grads, needed)
 @cython.locals(array=Array, other=Array, values=list, t=Tensor, counter=Counter, kind=int, index=int)
 cdef rule_result(OpNode node, Rule rule, Tensor grad)
 @cython.locals(t=Tensor, counter=Counter)

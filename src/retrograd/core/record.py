@@ -73,6 +73,8 @@ class OpNode(Node):
             raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
         if op.has_lists:
             return self.apply_lists(grads, needed)
+        if has_packed(self):
+            return run_unpacked(self, grads, needed)
         bare = switches.any_mode and switches.tape is None and run_flags() == 1      # nothing is recorded, no mode is on
         for rule in op.rules:
             i = rule.target
@@ -162,6 +164,35 @@ def check_rule(node: Node, rule: Any) -> None:
         for kind, index in rule.sources:
             if kind == SAVED:
                 unpack_slot(node, index)
+
+
+def has_packed(node: Node) -> bool:
+    """Whether a saved value must be unpacked."""
+    if node._saved_ is not None:
+        for item in node._saved_:
+            if type(item) is SavedTensor:
+                return True
+    return False
+
+
+def run_unpacked(node: Node, grads: Any, needed: Any) -> Any:
+    """Run a node with packed values: each is unpacked once, in the order of the slots, as hooks can tell."""
+    saved, versions = node._saved_, node._versions_
+    opened, expected = list(saved), [0] * len(saved)
+    for slot, item in enumerate(saved):
+        value = item.unpack(node) if type(item) is SavedTensor else item
+        if value is not item:
+            opened[slot] = value
+            expected[slot] = 0 if value is None or value._counter is None else value._counter.n
+        elif versions is not None:
+            expected[slot] = versions[slot]
+    node._saved_, node._versions_ = opened, expected
+    try:
+        return node._run_(grads, needed)
+    finally:
+        if node._saved_ is opened:
+            node._saved_ = saved
+        node._versions_ = versions
 
 
 def rule_result(node: Node, rule: Any, grad: Any) -> Any:

@@ -160,8 +160,8 @@ def unpack_slot(node: Node, slot: int) -> Any:
         counter = held._counter
         if counter is not None and counter.n != (0 if node._versions_ is None else node._versions_[slot]):
             raise modified(node, slot, t)
-        if node._op_.saves_result and node._op_.saved_outputs[slot] >= 0:
-            return restore_output(t, node, node._op_.saved_outputs[slot])
+        if node._op_.saves_result and node._op_.saved_outputs[slot] >= 0:      # one that hooks unpacked has its history
+            return t if held._node is not None else restore_output(t, node, node._op_.saved_outputs[slot])
         if held._extra is not None and held._extra.detached and held._node is None:
             check_not_detached(node, slot, t)
         return t
