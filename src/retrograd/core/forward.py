@@ -80,7 +80,8 @@ class Boundary:
         self.tensor = ref(t)
 
     def __call__(self, base: Any) -> Any:
-        return base.view(base.array.shape)
+        array = base.array
+        return base.as_strided(array.shape, storage.strides_of(array), storage.offset_of(array))
 
 
 # ---- tangents
@@ -191,8 +192,8 @@ def same_layout(a: Tensor, b: Tensor) -> bool:
     if (a._flags ^ b._flags) & (FLAG_CONJ | FLAG_NEG):
         return False
     x, y = a.array, b.array
-    if x.dtype is y.dtype and x.base is None and y.base is None:
-        return bool(x.shape == y.shape and x.strides == y.strides)
+    if x.dtype is y.dtype and x.base is None and y.base is None and x.shape == y.shape and x.strides == y.strides:
+        return True
     if x.shape != y.shape:
         return False
     # the storage of a batched tensor holds all examples, and that of its tangents may be laid out differently
@@ -345,7 +346,7 @@ def run_inplace(op: OpDef, args: Sequence[Any], tangents: list[Any], autograd: C
     if target.array.dtype.kind not in "fcVW":          # no tangent
         return autograd(op, args)
     aliased = own is None and target._counter is not None
-    if op.jvp == "linear":
+    if op.jvp == "linear" and not (op.elementwise and len(op.inputs) > 1 and recorded(op, args, tangents)):
         autograd(op, args)
         made = own if own is not None else zeros_in_layout(batched_among(tangents, target), target)
         values = substituted(op, args, tangents)

@@ -40,6 +40,7 @@ DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = r
 
 LONGEST = 64              # number of chained views from which recipes are shortened
 NEVER = -(1 << 30)
+WRITES = 2                # the version of a CopySlices' gradient: the incoming one is copied, then its part is written
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -120,7 +121,8 @@ def regenerate(t: Tensor, base: Tensor) -> Node:
     """A node that leads from view `t` to the current history of its base."""
     if base._flags & FLAG_SPARSE:                # of the values of a sparse tensor
         return replayer.as_strided_node(t, base)
-    if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags or reinterprets(t._view):
+    if tls.view_replay or t.array.dtype is not base.array.dtype or (t._flags | base._flags) & ~FLAG_DUAL or (
+            reinterprets(t._view)):
         was = set_grad_enabled(True)
         try:
             return (replay if tls.view_replay else replay_strided)(t._view, base)._node
@@ -312,7 +314,7 @@ class CopySlices(Node):
         self.inner: Any = inner
         # the geometry of the written part in the base; a recipe where strides cannot express it
         if not base._flags & FLAG_SPARSE and (
-                tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags):
+                tls.view_replay or t.array.dtype is not array.dtype or (t._flags | base._flags) & ~FLAG_DUAL):
             self.place: Any = None
             self.view = t._view
         else:
@@ -354,6 +356,7 @@ class CopySlices(Node):
                 continue
             if i == 0:
                 part.copy_(g)
+                counter_of(whole).n = WRITES
                 results[0] = whole
             else:
                 results[i] = g
@@ -377,6 +380,7 @@ class CopySlices(Node):
             else:
                 part[...] = results[0].array
             results[0] = new_tensor(whole)
+            counter_of(results[0]).n = WRITES
         return results
 
     def _release_(self) -> None:
