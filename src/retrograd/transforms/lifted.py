@@ -257,7 +257,29 @@ def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
         t._view = None
     elif t._view is not None:
         t._view.version = t._counter.n
+    change_values(before, t)
     return t
+
+
+def change_values(before: Any, t: Any) -> None:
+    """Let the values of the levels below look like tensors whose own geometry was changed: written once, views only where they
+    were."""
+    while is_lifted(t):
+        held, old = t._extra.batch, before._extra.batch
+        if old.tangent is not None:
+            settle_geometry(old.tangent, held.tangent)
+        before, t = old.value, held.value
+        settle_geometry(before, t)
+
+
+def settle_geometry(before: Any, t: Any) -> None:
+    if t is before or not isinstance(t, Tensor) or t._counter is None or t._flags & FLAG_INFERENCE:
+        return
+    bump(t)
+    if before._view is None:
+        t._view = None
+    elif t._view is not None:
+        t._view.version = t._counter.n
 
 
 def resize(t: Any, size: Any) -> Any:
