@@ -13,8 +13,9 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FLAG_WRAPPER
+from retrograd.ops import late
 from retrograd.ops.shared import families
-from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported, zeros
+from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported
 from retrograd.ops.shared.families import number_like
 
 
@@ -23,6 +24,11 @@ def comparing(name: str, function: str) -> Any:
     """The kernel of a comparison; only equality is defined for complex numbers."""
     kinds = "biufVc" if name in ("eq", "ne") else "biufV"
     return limited(f"{name}_cpu", kinds, ufunc(function))
+
+
+def fresh_zeros(grad: Any) -> Any:
+    """Zeros that were written once, as their version shows."""
+    return late.zeros_like(grad).zero_()
 
 
 def comparing_number(name: str, function: str) -> Any:
@@ -50,12 +56,12 @@ for symbol, function, long_name, sign, node in (
     defop(
         f"{symbol}_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
         kernel=comparing(symbol, function), batch=families.pointwise, promote="compare", variants="method", out=False,
-        traits=traits, vjp=dict(self=zeros, other=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward1",
+        traits=traits, vjp=dict(self=fresh_zeros, other=fresh_zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward1",
     )
     defop(
         f"{symbol}_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
         kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", variants="method",
-        scalars=("other",), out=False, traits=traits, vjp=dict(self=zeros), jvp="elementwise",
+        scalars=("other",), out=False, traits=traits, vjp=dict(self=fresh_zeros), jvp="elementwise",
         node=f"{symbol.capitalize()}Backward0",
     )
     if long_name != symbol:

@@ -20,7 +20,7 @@ from retrograd.ops.memory.copy import copied, format_strides
 from retrograd.ops.shared import families
 from retrograd.ops.shared.along import put_elements, put_rows, take_elements
 from retrograd.ops.shared.elementwise import unsupported
-from retrograd.ops.shared.families import anywhere, conj, wrap_dim
+from retrograd.ops.shared.families import anywhere, conj, fill_zeros, wrap_dim
 from retrograd.ops.shared.numbers import number_array
 
 HOW = {"sum": "+", "mean": "+", "prod": "*", "amax": ">", "amin": "<"}
@@ -39,10 +39,6 @@ def warn_once(message: str) -> None:
     if message not in WARNED:
         WARNED.add(message)
         warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def zero_on(grad: Any, sizes: Any) -> Any:
-    return grad.new_zeros(sizes)
 
 
 def copy_of(array: Any) -> Any:
@@ -154,7 +150,7 @@ def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -
 def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     if sparse_grad:
         return hooks.gather_gradient(self, dim, index, grad)
-    return zero_on(grad, self.shape).scatter_add(dim, index, grad)
+    return fill_zeros(grad, self.shape, 0, "scatter_add", dim, index, grad)
 
 
 gather = defop(

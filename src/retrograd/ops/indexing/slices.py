@@ -20,11 +20,10 @@ from retrograd.ops.indexing.scatter import (
     reduction_backward,
     reduction_tangent,
     warn_once,
-    zero_on,
 )
 from retrograd.ops.shared.along import put_rows, take_rows
 from retrograd.ops.shared.elementwise import times, unsupported
-from retrograd.ops.shared.families import wrap_dim
+from retrograd.ops.shared.families import fill_zeros, wrap_dim
 from retrograd.ops.shared.numbers import number_array
 
 
@@ -62,7 +61,7 @@ def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
 
 
 def index_select_backward(grad: Any, self_sym_sizes: Any, dim: int, index: Any) -> Any:
-    return zero_on(grad, self_sym_sizes).index_add(dim, index, grad)
+    return fill_zeros(grad, self_sym_sizes, 0, "index_add", dim, index, grad)
 
 
 def batched_index_select(op: OpDef, args: Any, dims: Any, size: int) -> Any:

@@ -8,7 +8,7 @@ from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared.elementwise import unsupported
-from retrograd.ops.shared.families import anywhere, conj, is_watched, wrap_dim
+from retrograd.ops.shared.families import anywhere, conj, fill_zeros, is_watched, wrap_dim
 from retrograd.ops.shared.reductions import INT64, accumulating, along_dim, as_row, dense, is_integral, refuse
 
 
@@ -164,7 +164,7 @@ def running_extreme(name: str, reduce: str) -> Any:
 def running_extreme_backward(grad: Any, self: Any, indices: Any, dim: int) -> Any:
     if self.numel() == 0:
         return self
-    return late.zeros(self.shape, dtype=self.dtype, device=self.device).scatter_add(dim, indices, grad)
+    return fill_zeros(grad, self.shape, 1, "scatter_add", dim, indices, grad)
 
 
 def running_extreme_jvp(self_t: Any, indices: Any, dim: int) -> Any:

@@ -21,7 +21,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import blanked, over, times, unsupported
-from retrograd.ops.shared.families import anywhere, conj, is_watched, wrap_dim, zeros_in
+from retrograd.ops.shared.families import anywhere, conj, fill_zeros, is_watched, wrap_dim, zeros_in
 from retrograd.ops.shared.reductions import (
     FLOAT64,
     INT64,
@@ -428,7 +428,7 @@ def var_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, ke
 
 def std_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     tangent = var_jvp(self_p, self_t, result, dim, correction, keepdim)
-    return (tangent / (2 * result)).masked_fill(result == 0, 0)
+    return blanked(tangent / (2 * result), result == 0)
 
 
 def var_mean_jvp(self_p: Any, self_t: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -551,6 +551,10 @@ def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Any, keepdim: bo
 
 
 def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: bool) -> Any:
+    if p == 2 and norm.numel() and not norm.is_complex():
+        product = self_p * conj(self_t)
+        product = late.real(product) if product.is_complex() else product
+        return blanked(product.sum(dim, keepdim).div_(norm), norm == 0)
     slope = norm_backward(late.ones_like(norm), self_p, p, norm, dim, keepdim)
     if slope is None:
         return late.zeros_like(norm)
@@ -687,9 +691,12 @@ def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: boo
 
 
 def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool) -> Any:
-    if not keepdim and self_p.ndim:
-        result = unsqueeze_all(result, dim, self_p.ndim)
-    return ((self_p - result).exp() * self_t).sum(dim, keepdim)
+    if not self_p.numel() or self_p._flags | self_t._flags or self_p.is_complex() or self_t.is_complex():
+        if not keepdim and self_p.ndim:
+            result = unsqueeze_all(result, dim, self_p.ndim)
+        return ((self_p - result).exp() * self_t).sum(dim, keepdim)
+    weights = (self_p - self_p.amax(dim, True)).exp()
+    return (weights * self_t).sum(dim, keepdim).div_(weights.sum(dim, keepdim))
 
 
 logsumexp = defop(
@@ -719,10 +726,8 @@ def trace_kernel(xp: Any, self: Any) -> Any:
 
 def trace_backward(grad: Any, self_sym_sizes: Any) -> Any:
     rows, columns = self_sym_sizes
-    if rows == columns:
-        return grad.expand((rows,)).diag_embed()
     places = late.arange(0, min(rows, columns) * (columns + 1), columns + 1, device=grad.device)
-    return grad.new_zeros(rows * columns).index_fill(0, places, grad).view(self_sym_sizes)
+    return fill_zeros(grad, rows * columns, 1, "index_fill", 0, places, grad).view(self_sym_sizes)
 
 
 def trace_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:

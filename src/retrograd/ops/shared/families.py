@@ -10,8 +10,8 @@ from retrograd.core.convert import SMALL
 from retrograd.core.dispatch import call
 from retrograd.core.modes import current_mode
 from retrograd.core.opdef import OpDef
-from retrograd.core.state import grad_enabled
-from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
+from retrograd.core.state import grad_enabled, switches, tls
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, counter_of, wants_grad
 from retrograd.ops import late
 
 
@@ -52,6 +52,20 @@ def is_watched() -> bool:
 def will_differentiate(t: Any) -> bool:
     """Whether derivatives by this tensor may be needed."""
     return bool(t._flags) or (grad_enabled() and wants_grad(t))
+
+
+def fill_zeros(grad: Any, sizes: Any, version: int, method: str, *args: Any) -> Any:
+    """The result of `method` on zeros: written in place, on zeros of that version, but for gradients of transforms and classes
+    and while a dispatch mode is on."""
+    zeros = grad.new_zeros(sizes)
+    if grad._flags or any([isinstance(a, Tensor) and a._flags for a in args]) or (
+            switches.any_mode and tls.dispatch_modes):
+        return getattr(zeros, method)(*args)
+    if version and zeros._flags:
+        zeros.zero_()
+    elif version:
+        counter_of(zeros).n = version
+    return getattr(zeros, method + "_")(*args)
 
 
 def everything(t: Any) -> Any:

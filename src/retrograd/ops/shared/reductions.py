@@ -11,7 +11,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import FLOAT32, HALVES
 from retrograd.core.opdef import OpDef
 from retrograd.ops import late
-from retrograd.ops.shared.families import anywhere, move_to_front, wrap_dim, wrap_dims
+from retrograd.ops.shared.families import anywhere, fill_zeros, move_to_front, wrap_dim, wrap_dims
 
 INT64 = np.dtype(np.int64)
 FLOAT64 = np.dtype(np.float64)
@@ -162,7 +162,7 @@ def spread_selected(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool
     """The gradient of a reduction that selects one element along `dim`: all of it goes there."""
     if not keepdim and len(sizes):
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return grad.new_zeros(sizes).scatter(dim, indices, grad)
+    return fill_zeros(grad, sizes, 1, "scatter", dim, indices, grad)
 
 
 def read_selected(self_t: Any, dim: int, indices: Any, keepdim: bool) -> Any:
