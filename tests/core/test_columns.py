@@ -15,7 +15,7 @@ from retrograd.transforms.functionalize import INVERSES
 TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "any_device", "lifts",
           "arithmetic", "guarded", "apart", "apart_first", "apart_checked", "takes_leaves", "casts", "pairs", "out_apart",
           "out_copied", "out_untracked", "out_last_first", "out_joint", "out_first", "out_after_dim", "out_dtype", "chalf",
-          "as_is"}
+          "as_is", "unguarded"}
 PATTERNS = {None, "constant", "first", "elements", "moves", "choices", "dims", "last", "product", "scatter", "convolution"}
 aten = torch.ops.aten
 

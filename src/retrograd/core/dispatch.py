@@ -21,6 +21,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.kernels import (
     FLOAT32,
     FLOAT64,
+    check_writable,
     compute_arrays,
     run_kernel,
     write_into,
@@ -662,6 +663,7 @@ def compute_resolved(op: OpDef, args: Any) -> Any:
         compute(op, plain)
         if target._flags & FLAG_META:
             return target
+        check_writable(target.array)
         value = plain[0].array
         value = np.conj(value) if target._flags & FLAG_CONJ else value
         target.array[...] = np.negative(value) if target._flags & FLAG_NEG else value

@@ -33,8 +33,9 @@ traits   further properties: "random" (draws random numbers; implied by a Genera
          is not a tensor, and depends on values), "piecewise_linear" (linear between its kinks), "keeps_zero" (maps zero to
          zero: sparse tensors stay sparse), "view_copy" (a view op that copies), "inplace_view" (changes the geometry of its
          operand); for ops that write to an operand "guarded" (refuses to write to memory from which other elements are
-         read) and "apart" (to any memory that it reads; checked after the kernel, with "apart_first" before it if `dim` is
-         valid, with "apart_checked" by the kernel); "takes_leaves" (the write is not differentiable: leaves that require
+         read), "unguarded" (its in-place form may write to memory that several elements share) and "apart" (to any memory
+         that it reads; checked after the kernel, with "apart_first" before it if `dim` is valid, with "apart_checked" by the
+         kernel); "takes_leaves" (the write is not differentiable: leaves that require
          grad are allowed); "casts" (the result may have a dtype without gradients), "pairs" (a view of complex numbers as
          pairs, or of pairs as complex numbers); "chalf" (takes complex32, computed in complex64), "as_is" (its kernel
          takes complex32 arrays); "any_device" (its operands may be on different devices), "lifts" (makes a constant a tensor of

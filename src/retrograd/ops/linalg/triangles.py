@@ -29,7 +29,7 @@ tril = defop(
     kernel=triangle("tril", lower_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=in_front, pattern="moves",
     lower="@native.tril",
-    traits=("chalf",),
+    traits=("chalf", "unguarded"),
     doc="""The elements on and below a diagonal, and zeros.
     >>> torch.tril(torch.ones(2, 2))
     tensor([[1., 0.],
@@ -41,7 +41,7 @@ triu = defop(
     kernel=triangle("triu", upper_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=in_front, pattern="moves",
     lower="@native.triu",
-    traits=("chalf",),
+    traits=("chalf", "unguarded"),
     doc="""The elements on and above a diagonal, and zeros.
     >>> torch.triu(torch.ones(2, 2))
     tensor([[1., 1.],

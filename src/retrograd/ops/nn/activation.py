@@ -156,7 +156,7 @@ for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshol
         kernel=limited("threshold_cpu", "iufV", threshold_kernel),
         vjp=dict(self=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold])),
         jvp="elementwise", batch=families.pointwise, variants="function", node=node, out="!" not in schema,
-        lower="value if self <= threshold else self", traits=("piecewise_linear",),
+        lower="value if self <= threshold else self", traits=("piecewise_linear", "unguarded"),
     )
 
 

@@ -141,7 +141,8 @@ physical = defop(
     traits=("chalf",))
 physical_inplace = defop(
     "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
-    kernel=lambda xp, self: conj_kernel(xp, self) if self.dtype.kind != "c" or is_shared(self) else xp.conjugate(self, self),
+    kernel=lambda xp, self: self if self.dtype.kind != "c" else conj_kernel(xp, self) if is_shared(self) else xp.conjugate(
+        self, self),
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
     traits=("chalf",))
 defop("conj_physical(Tensor self) -> Tensor",
