@@ -27,7 +27,7 @@ def simple_step(nonlinearity: Any) -> Any:
 def lstm_step(inputs: Any, hidden: Any, weight: Any, bias: Any, projection: Any) -> Any:
     h, c = hidden
     i, f, g, o = F.linear(h, weight, bias).add(inputs).unsafe_chunk(4, 1)
-    c = f.sigmoid().mul(c).add(i.sigmoid().mul(g.tanh()))
+    c = f.sigmoid().mul(c).add_(i.sigmoid().mul(g.tanh()))
     h = o.sigmoid().mul(c.tanh())
     return (h if projection is None else F.linear(h, projection)), c
 
@@ -38,7 +38,7 @@ def gru_step(inputs: Any, hidden: Any, weight: Any, bias: Any, projection: Any) 
     reset = from_hidden[0].add(from_input[0]).sigmoid()
     keep = from_hidden[1].add(from_input[1]).sigmoid()
     new = from_input[2].add(from_hidden[2].mul(reset)).tanh()
-    return ((h - new).mul(keep).add(new),)
+    return ((h - new).mul_(keep).add_(new),)
 
 
 def is_expanded(weight: Any) -> bool:
@@ -171,10 +171,14 @@ class RNNBase(StateChecks, Module):
             self._check_ranks(batched, states)
             states = states if batched else tuple([state.unsqueeze(1) for state in states])
         values, finals = self._counted_layers(values, states, values.size(1), None)
-        output = values.transpose(0, 1) if sequence_dim == 1 else values
+        batch_dim = 1
+        if self.batch_first and self.mode != "LSTM":       # as PyTorch, whose LSTM alone returns a view of its kernel's result
+            values, batch_dim = values.transpose_(0, 1), 0
+        elif sequence_dim == 1:
+            values = values.transpose(0, 1)
         if not batched:
-            return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
-        return output, finals
+            return values.squeeze(batch_dim), tuple([f.squeeze(1) for f in finals])
+        return values, finals
 
     def _check_dtype(self, input: Any) -> None:
         """Refuse input of another dtype than the weights', unless autocast makes them one."""

@@ -19,7 +19,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -
         raise RuntimeError(f"lstm_cell expects two hidden states, got {len(hx)}")
     h, c = hx
     gate, forget, cell, out = (affine(input, w_ih, b_ih) + affine(h, w_hh, b_hh)).chunk(4, -1)
-    c = forget.sigmoid() * c + gate.sigmoid() * cell.tanh()
+    c = (forget.sigmoid() * c).add_(gate.sigmoid() * cell.tanh())
     return out.sigmoid() * c.tanh(), c
 
 
@@ -28,7 +28,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) ->
     reset, update, new = affine(input, w_ih, b_ih).chunk(3, -1)
     reset_h, update_h, new_h = affine(hx, w_hh, b_hh).chunk(3, -1)
     new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
-    return (hx - new) * (update + update_h).sigmoid() + new
+    return (hx - new).mul_((update + update_h).sigmoid()).add_(new)
 
 
 def simple_cell(nonlinearity: str) -> Any:
