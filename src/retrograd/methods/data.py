@@ -58,6 +58,8 @@ def detach_(self: Any) -> Any:
     >>> torch.ones(1, requires_grad=True).exp().detach_().is_leaf
     True
     """
+    if tls.inference:                     # autograd does not see it there
+        return self
     detach_inplace(self)
     if switches.any_mode and tls.origins:
         note_detached(self, self, DETACHED, "detach_")

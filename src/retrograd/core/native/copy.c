@@ -384,7 +384,8 @@ typedef struct {
           if (s > LOW && s < HIGH) continue;                                                 \
           if (x >= y) {                                                                      \
             if (x == 0) {                                                                    \
-              q[2 * k] = q[2 * k + 1] = x / x;                                               \
+              q[2 * k] = 1 / x;                                                              \
+              q[2 * k + 1] = x / x;                                                          \
               continue;                                                                      \
             }                                                                                \
             const T r = b / a, d = 1 / (a + b * r);                                          \
