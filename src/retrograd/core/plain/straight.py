@@ -31,7 +31,8 @@ class Unrecordable(Exception):
 
 
 # what a kernel that asks for the types of its arguments, or hands them to C code, may raise for a recording array
-REFUSALS = (Unrecordable, TypeError, AttributeError, IndexError, ValueError, RuntimeError)
+REFUSALS = (Unrecordable, TypeError, AttributeError, IndexError, ValueError, RuntimeError,
+            ImportError)          # of SciPy, which a build does without
 METADATA = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes", "flags"))
 VIEWS = frozenset(("T", "mT", "real", "imag"))
 METHODS = frozenset((
