@@ -426,9 +426,14 @@ def var_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, ke
     return product.sum(dim, keepdim)
 
 
+def finite(quotient: Any, divisor: Any) -> Any:
+    """A tangent divided by `divisor`, 0 where that is 0; written in place unless the division has saved its result."""
+    return quotient.masked_fill(divisor == 0, 0) if wants_grad(quotient) else blanked(quotient, divisor == 0)
+
+
 def std_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     tangent = var_jvp(self_p, self_t, result, dim, correction, keepdim)
-    return blanked(tangent / (2 * result), result == 0)
+    return finite(tangent / (2 * result), result)
 
 
 def var_mean_jvp(self_p: Any, self_t: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -554,7 +559,7 @@ def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: boo
     if p == 2 and norm.numel() and not norm.is_complex():
         product = self_p * conj(self_t)
         product = late.real(product) if product.is_complex() else product
-        return blanked(product.sum(dim, keepdim).div_(norm), norm == 0)
+        return finite(product.sum(dim, keepdim).div_(norm), norm)
     slope = norm_backward(late.ones_like(norm), self_p, p, norm, dim, keepdim)
     if slope is None:
         return late.zeros_like(norm)

@@ -12,7 +12,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, HALVES, is_complex_type
 from retrograd.core.opdef import OPS, defop, find_packet, load, out_overload
 from retrograd.core.state import grad_enabled, slow_path, tls
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
+from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.families import conj, number_like
@@ -144,11 +144,9 @@ def over(tensor: Any, number: Any) -> Any:
 
 
 def blanked(fresh: Any, mask: Any) -> Any:
-    """0 where `mask` is set, written in place into an unshared value, which keeps its memory order; modes, subclasses and
-    values that are batched less than the mask get a new one."""
-    copies = (fresh._flags | mask._flags) & ~FLAG_WRAPPER or mask._flags and not fresh._flags or (
-        slow_path() and (tls.dispatch_modes or tls.function_modes))
-    return fresh.masked_fill(mask, 0) if copies else fresh.masked_fill_(mask, 0)
+    """0 where `mask` is set, written in place into an unshared value, which keeps its memory order; transforms and modes
+    get a new one."""
+    return fresh.masked_fill(mask, 0) if must_not_write(fresh, mask) else fresh.masked_fill_(mask, 0)
 
 
 def must_not_write(fresh: Any, value: Any) -> bool:
