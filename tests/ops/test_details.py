@@ -593,3 +593,9 @@ def test_complex_exp2_of_infinite_parts() -> None:
 def test_unravel_index_takes_whole_sizes_alone() -> None:
     with pytest.raises(TypeError, match="^expected 'shape' sequence to only contain ints, but got <class 'float'>"):
         torch.unravel_index(torch.tensor([5]), (2.5, 3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9])
+def test_sums_of_negative_zeros_are_zero_without_a_sign(count: int, dtype: Any) -> None:
+    assert not np.signbit(torch.full((count,), -0.0, dtype=dtype).sum().numpy())

@@ -67,7 +67,7 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
     if dtype is None and type(self) is np.ndarray and 1 <= self.size < 8 and self.dtype.char == "d":
         # NumPy is slow for so few, and adds them in this order, in their precision; the built-in sum compensates for rounding
         # since Python 3.12
-        return np.array(reduce(add, self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
+        return np.array(reduce(add, self.tolist() if self.ndim == 1 else self.ravel().tolist(), 0.0), self.dtype)
     if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
         return xp.add.reduce(self, None)
     return sum_dims_kernel(xp, self, None, False, dtype)
