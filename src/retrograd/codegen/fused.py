@@ -12,7 +12,7 @@ import re
 from typing import Any, NamedTuple
 
 from retrograd.codegen.c import expression, far_test
-from retrograd.codegen.loops import FAR, Program, names_in
+from retrograd.codegen.loops import FAR, Program, Substitute, names_in
 
 ELEMENTS = {"f": "float", "d": "double", "?": "uint8_t"}
 LARGEST = {"f": "__FLT_MAX__", "d": "__DBL_MAX__"}
@@ -44,27 +44,18 @@ class Region(NamedTuple):
         return sorted({int(name[1:]) for s in used for name in s.names.values() if name[0] == "n"})
 
 
-class Rename(ast.NodeTransformer):
-    """Renames the variables of a program to those of the region."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> Any:
-        return ast.Name(self.names.get(node.id, node.id))
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        node.args = [self.visit(a) for a in node.args]
-        return node
+def rename(e: Any, names: dict[str, str]) -> Any:
+    """An expression of a program with the variables of the region."""
+    return Substitute({name: ast.Name(other) for name, other in names.items()}).visit(copy.deepcopy(e))
 
 
 def renamed(statement: Statement) -> list[tuple[str, Any]]:
     """The steps of a statement as (name, expression) of the region; the last one makes its value."""
     program, names, value = statement
     local = {name: f"t{value}_{i}" for i, (name, _) in enumerate(program.steps[:-1])}
-    rename = Rename({**names, **local})
-    steps = [(local.get(name, ""), rename.visit(copy.deepcopy(e))) for name, e in program.steps[:-1]]
-    return [*steps, (f"a{value}", rename.visit(copy.deepcopy(program.steps[-1][1])))]
+    known = {**names, **local}
+    steps = [(local.get(name, ""), rename(e, known)) for name, e in program.steps[:-1]]
+    return [*steps, (f"a{value}", rename(program.steps[-1][1], known))]
 
 
 def region_text(region: Region, name: str) -> str:
@@ -95,7 +86,7 @@ def region_text(region: Region, name: str) -> str:
         emit(f"    PLACE({ELEMENTS[dtype]}, {first + i})")
     lines = [*loads, *[f"const T v_{target} = (T){expression(e, c)};" for target, e in steps]]
     lines += [f"z_{first + i}[j] = v_a{value};" for i, (value, _) in enumerate(region.outputs)]
-    terms = [("", Rename(s.names).visit(copy.deepcopy(s.program.term))) for s in region.sums]
+    terms = [("", rename(s.program.term, s.names)) for s in region.sums]
     lines += [f"b{i} += (T){expression(e, c)};" for i, (_, e) in enumerate(terms)]
     body = "\n      ".join(lines)
     far = far_test([*steps, *terms], c)
@@ -122,7 +113,7 @@ def region_text(region: Region, name: str) -> str:
     emit("}")
     emit("#undef T")
     for i, statement in enumerate(region.sums):
-        finish = Rename(statement.names).visit(copy.deepcopy(statement.program.finish))
+        finish = rename(statement.program.finish, statement.names)
         emit("#define T double")
         emit(f"static void {name}_finish{i}(char **p, long at, const double *sums, double v_n, const Number *num) {{")
         out += numbers

@@ -44,6 +44,20 @@ FORMULAS = {
 }
 
 
+class Substitute(ast.NodeTransformer):
+    """Puts expressions in the places of variables; the names of functions stay."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.values.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(a) for a in node.args]
+        return node
+
+
 class Inline(ast.NodeTransformer):
     """Inlines calls of formulas, `any` and `all`."""
 
@@ -56,16 +70,8 @@ class Inline(ast.NodeTransformer):
         if name not in FORMULAS:
             return node
         names, text = FORMULAS[name]
-        given = dict(zip(names.split(), node.args, strict=True))
-
-        class Bind(ast.NodeTransformer):
-            def visit_Name(self, found: ast.Name) -> Any:
-                return given.get(found.id, found)
-
-            def visit_Call(self, call: ast.Call) -> Any:
-                call.args = [self.visit(a) for a in call.args]
-                return call
-        return self.visit(Bind().visit(ast.parse(text, mode="eval").body))
+        given = Substitute(dict(zip(names.split(), node.args, strict=True)))
+        return self.visit(given.visit(ast.parse(text, mode="eval").body))
 
 
 def called(node: ast.AST) -> str:
@@ -96,18 +102,10 @@ def statements(text: str) -> list[tuple[str, Any]]:
 
 def inlined(parts: list[tuple[str, Any]]) -> Any:
     """The last statement with the earlier ones substituted."""
-    known: dict[str, Any] = {}
-
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> Any:
-            return known.get(node.id, node)
-
-        def visit_Call(self, node: ast.Call) -> Any:
-            node.args = [self.visit(a) for a in node.args]
-            return node
+    known = Substitute({})
     for name, value in parts[:-1]:
-        known[name] = Put().visit(value)
-    return Put().visit(parts[-1][1])
+        known.values[name] = known.visit(value)
+    return known.visit(parts[-1][1])
 
 
 def guards(text: str) -> dict[str, Any]:
@@ -115,6 +113,13 @@ def guards(text: str) -> dict[str, Any]:
     call = ast.parse(f"f({text})", mode="eval").body
     assert isinstance(call, ast.Call)
     return {k.arg or "": ast.literal_eval(k.value) for k in call.keywords}
+
+
+def alternatives(lower: Any) -> list[tuple[dict[str, Any], str]]:
+    """(guard, text) pairs of a `lower` column."""
+    if isinstance(lower, dict):
+        return [(guards(guard), text) for guard, text in lower.items()]
+    return [({}, lower)]
 
 
 class Program:

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from retrograd.codegen import c
-from retrograd.codegen.loops import REDUCE, Program, guards, only_integral
+from retrograd.codegen.loops import REDUCE, Program, alternatives, only_integral
 from retrograd.codegen.rules import LoweredRule, lowered_rules, renamed
 from retrograd.core.fast_kernels import ALGORITHM, is_lowered
 from retrograd.core.opdef import OPS, OpDef
@@ -54,13 +54,6 @@ INTERNAL = {
 
 def kernel_name(op: OpDef) -> str:
     return f"{op.name}_{op.overload}"
-
-
-def alternatives(lower: Any) -> list[tuple[dict[str, Any], str]]:
-    """(guard, text) pairs of a `lower` column."""
-    if isinstance(lower, dict):
-        return [(guards(guard), text) for guard, text in lower.items()]
-    return [({}, lower)]
 
 
 class Kernel:

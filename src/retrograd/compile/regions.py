@@ -8,7 +8,8 @@ import numpy as np
 
 from retrograd.codegen.fused import Region, Sequence, Statement, source
 from retrograd.codegen.library import load, pool
-from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
+from retrograd.codegen.loops import alternatives
+from retrograd.codegen.table import DOUBLES, FLOATS, Kernel
 from retrograd.compile.waiting import Choice, Event, Layout
 from retrograd.core import dispatch
 from retrograd.core.opdef import OpDef
