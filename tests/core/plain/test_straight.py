@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from retrograd.core.kernels import plain_uniformity
-from retrograd.core.plain.straight import Kernels, Unrecordable, alike, recorded, straight
+from retrograd.core.plain.straight import Kernels, alike, attempt, recorded, straight
 from retrograd.core.tensor import COMPILED, Tensor
+from retrograd.core.tracing import Untraceable
 from tests.ops import cases
 
 SKIPPED = {"empty", "empty_like", "new_empty", "new_empty_strided", "empty_strided", "empty_permuted"}
@@ -99,10 +100,26 @@ def test_what_is_the_same_in_every_run_is_computed_once() -> None:
 ])
 def test_kernels_that_depend_on_values_or_write_to_operands_are_not_recorded(compute: Any) -> None:
     x = np.array([1.0, 2.0])
-    with pytest.raises((Unrecordable, AttributeError, TypeError, ValueError)):
-        recorded(compute, [x])
+    with pytest.raises(Untraceable):
+        attempt(recorded, (compute, [x]))
     assert x.tolist() == [1.0, 2.0]
     assert straight(compute, [x.copy()]) is None
+
+
+@pytest.mark.parametrize(("compute", "reason"), [
+    (lambda xp, x: xp.nonzero(x)[0], "nonzero depends on values"),
+    (lambda xp, x: x.tolist(), "asks for .tolist"),
+    (lambda xp, x: x.reshape(5), "ValueError: cannot reshape array of size 2"),
+    (lambda xp, x: setattr(x, "shape", (2, 1)), "changes the form"),
+])
+def test_the_reason_why_a_kernel_is_not_recorded_is_named(compute: Any, reason: str) -> None:
+    with pytest.raises(Untraceable, match=reason):
+        attempt(recorded, (compute, [np.ones(2)]))
+
+
+def test_a_mistake_in_a_kernel_is_not_taken_for_a_kernel_without_a_recorded_form() -> None:
+    with pytest.raises(AttributeError, match="NoneType"):
+        straight(lambda xp, x: None.reshape(x.shape), [np.ones(2)])  # type: ignore[attr-defined]
 
 
 def test_a_key_is_recorded_when_it_is_met_again() -> None:

@@ -1,13 +1,12 @@
 """Derivative rules as straight-line programs over arrays, traced from a backward pass.
 
 NOTE [Programs]
-A derivative formula is written with tensors, so that it can be differentiated and seen by modes. In most backward passes
-neither is needed. What the formulas of a node call depends on the dtypes, sizes and strides of their operands, on the other
-arguments of the op and on the gradients that are wanted, and not on values. So the second time an op meets such a combination
-(its key), its rules run while a dispatch mode records the kernel calls; from then on, the calls alone are run, as one
-function. What the layers derive from dtypes and strides is derived while tracing: promotion becomes casts, broadcasting is
-checked, views lose their history, and kernels become the NumPy calls that they make (see NOTE [Straight kernels]). A gradient
-that is a view of an incoming one stays that.
+What the formulas of a node call depends on the dtypes, sizes and strides of their operands, on the other arguments of the op
+and on the gradients that are wanted, and not on values. So the second time an op meets such a combination (its key), its rules
+are traced (see NOTE [Traced rules] in core/tracing.py); from then on, the kernel calls alone are run, as one function. What
+the layers derive from dtypes and strides is derived while tracing: promotion becomes casts, broadcasting is checked, views
+lose their history, and kernels become the NumPy calls that they make (see NOTE [Straight kernels]). A gradient that is a view
+of an incoming one stays that.
 The rules of an elementwise op are traced on a few examples: if they call the same functions of arrays alone for every shape,
 that is the program for all ordinary operands of a precision, whatever their sizes.
 A rule cannot be traced if it draws random numbers, if its result has a shape that depends on values, or if it reads values
@@ -15,6 +14,7 @@ A rule cannot be traced if it draws random numbers, if its result has a shape th
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,13 @@ from retrograd.core.kernels import (
     widen,
     write_into,
 )
-from retrograd.core.modes import push_mode, remove_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.operators import COMMON, new_text
-from retrograd.core.plain.straight import REFUSALS, Cache, Namespace, Recorded, Recorder, Unrecordable
+from retrograd.core.plain.straight import Cache, Namespace, Recorded, Recorder, attempt
 from retrograd.core.recipe import ATTR, GRAD, GRADS, SAVED
 from retrograd.core.record import OpNode
-from retrograd.core.state import set_grad_enabled
 from retrograd.core.tensor import Counter, Tensor, View, counter_of, new_tensor
+from retrograd.core.tracing import RuleTrace, Untraceable
 from retrograd.core.views import NO_GRAD_MODE, Window
 
 ndarray = np.ndarray
@@ -73,7 +72,7 @@ class Programs(Cache):
             found = trace.program(made, results, grads, self.slots)
             if all([same_tensor(*pair) for pair in zip(found(node, grads, needed, *saved), results, strict=True)]):
                 program = found
-        except Unrecordable:
+        except Untraceable:
             pass
         if program is refuse:
             self.refused += 1
@@ -111,10 +110,18 @@ class General(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         dtype, *edges = key
-        made = [self.traced(dtype, edges, shape) for shape in EXAMPLES]
-        same = all([other is not None and alike_functions(other, made[0]) for other in made])
-        self[key] = made[0] if same else None
+        try:
+            self[key] = self.program(dtype, edges)
+        except Untraceable:
+            self[key] = None
         return self[key]
+
+    def program(self, dtype: Any, edges: Any) -> Any:
+        """The program for all sizes."""
+        made = [self.traced(dtype, edges, shape) for shape in EXAMPLES]
+        if not all([alike_functions(other, made[0]) for other in made]):
+            raise Untraceable("it depends on sizes")
+        return made[0]
 
     def traced(self, dtype: Any, edges: Any, shape: Any) -> Any:
         """The program that comes of operands of one shape."""
@@ -122,16 +129,13 @@ class General(dict[Any, Any]):
         grad = trace.named(np.full(shape, 0.5, dtype), "g0")
         slots = saved_slots(self.op)
         kept = {slot: trace.named(np.full(shape, 0.5, dtype), f"y{slot}") for slot in slots}
-        try:
-            made = trace.results(self.op, edges, [grad], kept, self.attributes)
-            if any([t is not None and t.array.dtype != dtype for t in made]):
-                return None
-            if self.bare:
-                made = trace.recorded(made[0])
-                return trace.recorder.function(made, ["g0", *[f"y{slot}" for slot in slots]])
-            return trace.program(made, made, [grad], slots)
-        except Unrecordable:
-            return None
+        made = trace.results(self.op, edges, [grad], kept, self.attributes)
+        for t in made:
+            if t is not None and t.array.dtype != dtype:
+                raise Untraceable(f"its result is {t.dtype}")
+        if self.bare:
+            return trace.recorder.function(trace.recorded(made[0]), ["g0", *[f"y{slot}" for slot in slots]])
+        return trace.program(made, made, [grad], slots)
 
 
 def alike_functions(a: Any, b: Any) -> bool:
@@ -141,15 +145,14 @@ def alike_functions(a: Any, b: Any) -> bool:
          for x, y in zip(a.__defaults__ or (), b.__defaults__ or (), strict=True)])
 
 
-class Trace:
-    """A dispatch mode that runs kernels and records them. With `elementwise`, only kernels that are the same functions for all
-    sizes can be recorded."""
+class Trace(RuleTrace):
+    """Runs kernels on arrays that record what is done with them. With `elementwise`, only kernels that are the same functions
+    for all sizes can be recorded."""
 
     def __init__(self, elementwise: bool = False) -> None:
+        super().__init__()
         self.recorder = Recorder()
         self.elementwise = elementwise
-        self.known: dict[int, Any] = {}           # the recorded arrays of tensors by id
-        self.held: list[Any] = []                 # keeps the tensors alive, so that ids stay unique
 
     def named(self, array: Any, name: str) -> Any:
         """A new tensor for an operand called `name`."""
@@ -159,49 +162,37 @@ class Trace:
         """A new tensor for a recorded array."""
         if type(made.held) is not ndarray and not self.elementwise:
             made = self.recorder.call(np.asarray, (made,), {})
-        t = new_tensor(np.asarray(made.held))
-        self.known[id(t)] = made
-        self.held.append(t)
-        return t
+        return self.hold(new_tensor(np.asarray(made.held)), made)
 
     def recorded(self, t: Any) -> Any:
         """The recorded array of a tensor, which must be known."""
         made = self.known.get(id(t))
         if made is None or t._flags:
-            raise Unrecordable
+            raise Untraceable("it uses a tensor that no op made")
         return made
 
-    def _reads_values_(self) -> None:
-        """A rule looks at values (see `everything` in ops/shared/families.py), so that what it calls depends on them."""
-        raise Unrecordable
-
     def results(self, op: OpDef, edges: list[bool], grads: Any, saved: Any, attrs: Any) -> list[Any]:
-        """The gradients that the rules of a node give, one for each edge, while this mode records."""
+        """The gradients that the rules of a node give, one for each edge."""
         spans = [(i, -1) for i in range(len(edges))]
         if op.has_lists:                          # the edges and the number of each argument's tensors
             spans = list(zip(*attrs[len(op.attr_names)], strict=True))
         results: list[Any] = [None] * len(edges)
-        was = set_grad_enabled(False)
-        push_mode(self)
-        try:
-            for rule in op.rules:
-                places = [spans[i] for i in rule.targets]
-                flags: list[Any] = [edges[start:start + max(count, 0) + (count < 0)] for start, count in places]
-                if not any([any(f) for f in flags]):
-                    continue
-                flags = edges if not op.has_lists else flags[0] if len(flags) == 1 else flags
-                made = rule.fn(*[grads[0] if kind == GRAD else grads if kind == GRADS else saved[i] if kind == SAVED else
-                                 attrs[i] if kind == ATTR else flags for kind, i in rule.sources])
-                if made is None:
-                    raise Unrecordable
-                for (start, count), gradient in zip(places, made if rule.many else (made,), strict=True):
-                    if count < 0:
-                        results[start] = gradient if edges[start] else None
-                    elif gradient is not None:
-                        results[start:start + count] = gradient
-        finally:
-            remove_mode(self)
-            set_grad_enabled(was)
+        for rule in op.rules:
+            places = [spans[i] for i in rule.targets]
+            flags: list[Any] = [edges[start:start + max(count, 0) + (count < 0)] for start, count in places]
+            if not any([any(f) for f in flags]):
+                continue
+            flags = edges if not op.has_lists else flags[0] if len(flags) == 1 else flags
+            values = [grads[0] if kind == GRAD else grads if kind == GRADS else saved[i] if kind == SAVED else
+                      attrs[i] if kind == ATTR else flags for kind, i in rule.sources]
+            made = self.run(partial(rule.fn, *values))
+            if made is None:
+                raise Untraceable("a rule gives no gradient")
+            for (start, count), gradient in zip(places, made if rule.many else (made,), strict=True):
+                if count < 0:
+                    results[start] = gradient if edges[start] else None
+                elif gradient is not None:
+                    results[start:start + count] = gradient
         return results
 
     # ---- one op
@@ -211,7 +202,7 @@ class Trace:
         if (op.random or op.is_out or op.composite or op.kernel is None or op.flips or op.meta == "values"
                 or "reads_values" in op.traits or "inplace_view" in op.traits or elsewhere(op, args)
                 or self.elementwise and not (op.elementwise and op.simple)):
-            raise Unrecordable
+            raise Untraceable(f"{op} depends on more than the forms of its operands")
         given = mapped(args, self.recorded)
         if op.is_inplace:
             self.recorder.check_own(given[0])
@@ -229,8 +220,8 @@ class Trace:
         uniform = plain_uniformity(op, values)
         if op.check is not None and not (op.checks_dtypes and uniform == 2):
             try:
-                op.check(*mapped(args, described))
-            except REFUSALS:                      # it asks for values
+                attempt(op.check, mapped(args, described))
+            except Untraceable:
                 return self.through(op, given)
         if any([type(v) is ndarray and v.dtype.kind == "W" for v in values]):
             return self.through(op, given)
@@ -254,13 +245,13 @@ class Trace:
         for i in op.dtype_args:
             if own[i] is not None:
                 own[i] = own[i].numpy
-        z = self.run(op, own)
+        z = self.ran(op, own)
         if order is not None and isinstance(z, Recorded) and z.ndim > 1 and in_order(op, order, z.held) is not z.held:
             return self.through(op, given)
         return z
 
-    def run(self, op: OpDef, values: list[Any]) -> Any:
-        """A kernel: its own lines, or one that calls it."""
+    def ran(self, op: OpDef, values: list[Any]) -> Any:
+        """A kernel's result: its own lines, or one that calls it."""
         recorder, count = self.recorder, len(op.tensor_args)
         if op.direct:
             function, args = op.compute, [values[i] for i in op.tensor_args]
@@ -270,14 +261,14 @@ class Trace:
             function, args = op.compute, [Namespace(np, recorder), *values]
         mark = len(recorder.lines)
         try:
-            made = function(*args)
+            made = attempt(function, args)
             items = made if op.multiple else (made,)
             if type(items) in (tuple, list) and all([a is None or type(a) is Recorded for a in items]):
                 return made
             if type(made) is ndarray and made.size <= FEW and made.strides == made.copy("K").strides:
                 # it depends on sizes and dtypes alone
                 return recorder.record(f"{recorder.constant(made)}.copy('K')", [], made)
-        except REFUSALS:
+        except Untraceable:
             pass
         del recorder.lines[mark:]
         return recorder.opaque(function, [np if type(a) is Namespace else a for a in args])
@@ -306,7 +297,7 @@ class Trace:
             versions = results[k]._counter
             writes = 0 if versions is None or root[0] != "t" else versions.n
             if root[0] == "y":
-                raise Unrecordable            # it shares the memory of a saved tensor
+                raise Untraceable("a gradient shares the memory of a saved tensor")
             if self.elementwise:
                 tail.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
             if results[k]._view is not None:

@@ -11,6 +11,7 @@ key costs.
 from __future__ import annotations
 
 import re
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.dtypes import TOLD_DEFAULT
+from retrograd.core.tracing import Untraceable
 
 ndarray = np.ndarray
 FOLDED = 10                   # questions that a call of NumPy counts as if its result is the same in every run
@@ -26,13 +28,8 @@ MOST = 128                    # keys and recorded forms remembered for a kernel
 CODES: dict[str, CodeType] = {}           # recorded kernels differ in constants more often than in text
 
 
-class Unrecordable(Exception):
-    """What a kernel asks for depends on values."""
-
-
-# what a kernel that asks for the types of its arguments, or hands them to C code, may raise for a recording array
-REFUSALS = (Unrecordable, TypeError, AttributeError, IndexError, ValueError, RuntimeError,
-            ImportError)          # of SciPy, which a build does without
+# what a kernel may raise for these arguments: PyTorch's errors, NumPy's, and TypeErrors of C code that takes real arrays only
+REFUSALS = (RuntimeError, IndexError, ValueError, TypeError)
 METADATA = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes", "flags"))
 VIEWS = frozenset(("T", "mT", "real", "imag"))
 METHODS = frozenset((
@@ -121,15 +118,15 @@ class Recorder:
             operands.append(value.name)
             name: str = value.name
             return name
-        if kind is slice and any([type(v) is Recorded for v in (value.start, value.stop, value.step)]):
-            raise Unrecordable
+        if kind is slice and holds(value):
+            raise Untraceable("the bounds of a slice are values")
         if kind in (tuple, list) and any([holds(v) for v in value]):
             inside = "".join([f"{self.spelled(v, operands)}, " for v in value])
             return f"({inside})" if kind is tuple else f"[{inside}]"
         if kind is Function:
             return self.constant(value.function)
         if holds(value):
-            raise Unrecordable
+            raise Untraceable("xp is an argument of a function")
         return self.constant(list(value) if kind is list else value)
 
     def operand(self, value: Any, other: Any, operands: list[str]) -> str:
@@ -142,7 +139,7 @@ class Recorder:
     def check_own(self, target: Any) -> None:
         """Check that a write goes to memory that the kernel has made."""
         if type(target) is not Recorded or self.roots[target.name][0] != "t":
-            raise Unrecordable
+            raise Untraceable("it writes to memory that it did not make")
 
     def record(self, text: str, operands: list[str], made: Any, writes: bool = False) -> Any:
         """Add the line `text` with its result, which `made` holds."""
@@ -156,7 +153,7 @@ class Recorder:
             if made is held or self.roots[other][0] == "t" and isinstance(held, ndarray) and same_place(made, held):
                 return Recorded(self, held, other)
         if not all([isinstance(a, (ndarray, np.generic)) or several and a is None for a in arrays]):
-            raise Unrecordable
+            raise Untraceable(f"{text} does not return arrays")
         names = [f"t{len(self.held)}_{i}" for i in range(len(arrays))]
         self.lines.append((names, f"{', '.join(names)}{',' if several else ''} = {text}", operands, False))
         results = []
@@ -182,7 +179,7 @@ class Recorder:
         if function in KNOWN:
             return function(*bare(args), **bare(kwargs))
         if function in REFUSED and function is not COPYTO or function is np.where and len(args) == 1:
-            raise Unrecordable
+            raise Untraceable(f"the size of the result of {function.__name__} depends on values, or it writes to an argument")
         if (function is np.matmul or function is np.dot) and not kwargs and all(
                 [type(a) is Recorded and a.ndim == 2 and a.dtype in FLOATS for a in args]):
             return args[0].dot(args[1])               # which takes half the time
@@ -195,7 +192,7 @@ class Recorder:
             target = target[0]
         if isinstance(function, np.ufunc) and len(args) > function.nin:
             if len(args) > function.nin + 1:
-                raise Unrecordable
+                raise Untraceable(f"{function.__name__} writes to several arrays")
             target = args[-1]
         if function is COPYTO or getattr(function, "__name__", "") == "at" and isinstance(
                 getattr(function, "__self__", None), np.ufunc):
@@ -206,7 +203,7 @@ class Recorder:
         if not operands:
             self.asked += FOLDED
         if isinstance(made, ndarray) and any([type(a) is ndarray and np.may_share_memory(made, a) for a in args]):
-            raise Unrecordable                    # an array that all runs would share
+            raise Untraceable(f"{function.__name__} returns an array that all runs would share")
         if type(target) is not Recorded and isinstance(made, ndarray) and function not in SAME:
             for a in args:
                 if type(a) is Recorded and made is a.held:         # given by position
@@ -222,7 +219,7 @@ class Recorder:
         operands: list[str] = []
         result = self.spelled(results, operands)
         if not operands or type(results) in (tuple, list) and not all([v is None or type(v) is Recorded for v in results]):
-            raise Unrecordable
+            raise Untraceable("its result is not made of its operands")
         return self.written(operands, parameters, [], [f"return {result}"], {})
 
     def written(self, results: list[str], parameters: list[str], head: list[str], tail: list[str],
@@ -357,7 +354,7 @@ def frozen(value: Any) -> Any:
 
 
 def refuse(self: Any, *args: Any) -> Any:
-    raise Unrecordable
+    raise Untraceable("it reads values, or changes the form of an array")
 
 
 class Recorded:
@@ -390,13 +387,13 @@ class Recorded:
             return self.recorder.record(f"{self.name}.{name}", [self.name], getattr(self.held, name))
         if name in METHODS or name in WRITING:
             return Method(self, name)
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__array_interface__":
             raise AttributeError(name)
-        raise Unrecordable
+        raise Untraceable(f"it asks for .{name}")
 
     def __getitem__(self, key: Any) -> Any:
         if any([type(k) is Recorded and k.dtype.kind == "b" for k in (key if type(key) is tuple else (key,))]):
-            raise Unrecordable
+            raise Untraceable("it indexes with a mask")
         operands = [self.name]
         text = f"{self.name}[{self.recorder.spelled(key, operands)}]"
         return self.recorder.record(text, operands, self.held[bare(key)])
@@ -417,6 +414,14 @@ class Recorded:
     __array__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = __format__ = refuse
 
 
+def attribute_of(name: str, array: Recorded) -> Any:
+    return array.__getattr__(name)
+
+
+for name_ in ("dtype", "imag", "real", "shape", "strides"):           # which can be set
+    setattr(Recorded, name_, property(partial(attribute_of, name_), refuse))
+
+
 class Method:
     """A method of a recording array."""
 
@@ -429,12 +434,12 @@ class Method:
         texts = [recorder.spelled(a, operands) for a in args]
         texts += [f"{k}={recorder.spelled(a, operands)}" for k, a in kwargs.items()]
         if kwargs.get("out") is not None:
-            raise Unrecordable
+            raise Untraceable(f".{self.name}() writes to out=")
         if self.name in WRITING:
             recorder.check_own(owner)
         made = getattr(owner.held, self.name)(*bare(frozen(args)), **bare(kwargs))
-        if any([type(a) is Recorded and made is a.held for a in args]):           # what it writes to
-            raise Unrecordable
+        if any([type(a) is Recorded and made is a.held for a in args]):
+            raise Untraceable(f".{self.name}() writes to an argument")
         text = f"{owner.name}.{self.name}({', '.join(texts)})"
         if self.name == "squeeze" and owner.held.flags.c_contiguous:              # takes half the time
             text = f"{owner.name}.reshape({recorder.constant(made.shape)})"
@@ -519,7 +524,7 @@ class Namespace:
         found = getattr(self.module, name)
         if isinstance(found, ModuleType):
             if name == "random":
-                raise Unrecordable
+                raise Untraceable("it draws random numbers")
             return Namespace(found, self.recorder)
         if found is ndarray:
             return Recorded
@@ -536,10 +541,18 @@ def straight(compute: Any, values: Any, least: int = 0) -> Any:
         return None
     recorder = Recorder()
     try:
-        made = recorded(compute, values, recorder)        # first: a kernel that writes to its operands must not run once more
-    except REFUSALS:                                      # it may also refuse its arguments
+        made = attempt(recorded, (compute, values, recorder))  # first: a kernel that writes to its operands runs once only
+    except Untraceable:
         return None
     return made if recorder.asked > max(least, len(recorder.lines)) and alike(made(*arrays), compute(np, *values)) else None
+
+
+def attempt(function: Any, args: Any) -> Any:
+    """The result of a function of recording arrays; Untraceable if it refuses them."""
+    try:
+        return function(*args)
+    except REFUSALS as error:
+        raise Untraceable(f"{type(error).__name__}: {error}") from error
 
 
 def recorded(compute: Any, values: Any, recorder: Any = None) -> Any:
