@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,15 @@ def test_explain_shows_the_source() -> None:
         return
     source = torch.compiler.explain(lambda x: torch.sin(x) * 2)(torch.ones(3)).source
     assert "torch.ops.aten.sin" in source and "sin_f(v_a0)" in source
+
+
+@pytest.mark.once
+def test_the_installed_headers_are_those_that_regions_include() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    installed = project["tool"]["setuptools"]["package-data"]["retrograd.codegen"]
+    found, todo = set(), ["fused.h"]
+    while todo:
+        name = todo.pop()
+        found.add(f"native/{name}")
+        todo += re.findall(r'#include "(\w+\.h)"', (library.HEADERS / name).read_text())
+    assert set(installed) == found
