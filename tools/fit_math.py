@@ -69,12 +69,12 @@ FITS: list[tuple[str, Callable[[Any], Any], tuple[Any, Any], int, int]] = [
 ]
 
 
-def scheme(coefficients: list[Any], suffix: str) -> str:
-    digits = 10 if suffix else 19
-    text = mp.nstr(coefficients[0], digits) + suffix
-    for c in coefficients[1:]:
-        text = f"FMA{'F' if suffix else 'D'}({text}, x, {mp.nstr(c, digits)}{suffix})"
-    return text
+def scheme(coefficients: list[Any], kind: str) -> str:
+    """The lines of Horner's scheme."""
+    digits, suffix = (10, "f") if kind == "float" else (19, "")
+    first, *rest = [mp.nstr(c, digits) + suffix for c in coefficients]
+    steps = [f"  y = FMA{kind[0].upper()}(y, x, {c});" for c in rest]
+    return "\n".join([f"  {kind} y = {first};", *steps, "  return y;"])
 
 
 def weighted_log_erfc(count: int) -> list[Any]:
@@ -98,13 +98,12 @@ def weighted_log_erfc(count: int) -> list[Any]:
 
 print("/* Written by tools/fit_math.py: near-minimax polynomials of the vector math functions. */")
 for name, function, (low, high), floats, doubles in FITS:
-    for count, suffix in ((floats, "f"), (doubles, "")):
+    for count, kind in ((floats, "float"), (doubles, "double")):
         if not count:
             continue
         if name == "ERFL":
             coefficients, error = weighted_log_erfc(count), 0
         else:
             coefficients, error = mp.chebyfit(function, [mp.mpf(low), mp.mpf(high)], count, error=True)
-        kind = "float" if suffix else "double"
         print(f"/* error {mp.nstr(error, 2)} on [{low}, {high}] */")
-        print(f"static inline {kind} {name.lower()}_poly_{kind[0]}({kind} x) {{ return {scheme(coefficients, suffix)}; }}")
+        print(f"static inline {kind} {name.lower()}_poly_{kind[0]}({kind} x) {{\n{scheme(coefficients, kind)}\n}}")
