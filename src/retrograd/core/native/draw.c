@@ -99,7 +99,7 @@ static void fill_exponential(uint32_t *s, void *to, int single, long n, double f
       memcpy((double *)to + at, u, (size_t)m * 8);
   }
 }
-static void fill_normal(uint32_t *s, void *to, int single, long n, double mean, double std) {
+HIDDEN void fill_normal(uint32_t *s, void *to, int single, long n, double mean, double std) {
   const long whole = n / 16;
   if (single) {
     float *p = to;

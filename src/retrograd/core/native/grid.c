@@ -80,14 +80,7 @@ FUNCTION(grid_forward) {
   PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL);
   if (!made) return NULL;
   PyObject *const a[] = {args[0], args[1], args[2], args[3], args[4], made}, *done = grid_sample(module, a, 6);
-  if (!done) {
-    Py_DECREF(made);
-    PyErr_Clear();
-    Py_RETURN_NONE;
-  }
-  const int ok = done == Py_True;
-  Py_DECREF((PyObject *)done);
-  if (ok) return made;
-  Py_DECREF(made);
+  if ((made = kept_if((PyObject *)done, made))) return made;
+  PyErr_Clear();
   Py_RETURN_NONE;
 }

@@ -642,17 +642,6 @@ static int wrapped(PyObject *o, PyArrayObject *x) { /* the dimension, -1 if it i
   }
   return d < -nd || d >= nd ? -1 : (int)(d < 0 ? d + nd : d);
 }
-static PyObject *kept_if(PyObject *done, PyObject *made) { /* what was made, if the loop says that it was done */
-  if (!done) {
-    Py_DECREF(made);
-    return NULL;
-  }
-  const int ok = done == Py_True;
-  Py_DECREF(done);
-  if (ok) return made;
-  Py_DECREF(made);
-  Py_RETURN_NONE;
-}
 HIDDEN PyObject *gather_small(PyObject *const *args, Py_ssize_t given),
     *scatter_small(PyObject *const *args, Py_ssize_t given, int how); /* along.c */
 FUNCTION(gather) {

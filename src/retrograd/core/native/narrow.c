@@ -28,59 +28,18 @@ static long turn_floats(float *to, long wide, const float *from, long step, long
 #else
 static long turn_floats(float *to, long wide, const float *from, long step, long k, long m) { return 0; }
 #endif
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define LEVELS
-#define SUFFIX _v4
-#define TARGET __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#define BYTES 64
-#define HIGH 8
-#define T float
-#include "narrow.h"
-#undef T
-#define T double
-#include "narrow.h"
-#undef T
-#undef SUFFIX
-#undef TARGET
-#undef BYTES
-#undef HIGH
-#define SUFFIX _v3
-#define TARGET __attribute__((target("arch=x86-64-v3")))
-#define BYTES 32
-#define HIGH 6
-#define T float
-#include "narrow.h"
-#undef T
-#define T double
-#include "narrow.h"
-#undef T
-#undef SUFFIX
-#undef TARGET
-#undef BYTES
-#undef HIGH
-#endif
-#define SUFFIX _any
-#define TARGET
-#define BYTES 16
-#define HIGH 4
-#define T float
-#include "narrow.h"
-#undef T
-#define T double
-#include "narrow.h"
-#undef T
+#define TEMPLATE "narrow.h"
+#define PORTABLE
+#include "levels.h"
 HIDDEN const Narrow *narrow_for(size_t size) {
 #ifdef LEVELS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return size == 4 ? &way_float_v4 : &way_double_v4;
+  if (has_v4()) return size == 4 ? &way_float_v4 : &way_double_v4;
 #endif
   return slim_for(size);
 }
 HIDDEN const Narrow *slim_for(size_t size) {
 #ifdef LEVELS
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-    return size == 4 ? &way_float_v3 : &way_double_v3;
+  if (has_v3()) return size == 4 ? &way_float_v3 : &way_double_v3;
 #endif
   return size == 4 ? &way_float_any : &way_double_any;
 }

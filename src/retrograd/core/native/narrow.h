@@ -1,11 +1,11 @@
-/* Products of few rows with a matrix that is read by panels, for one type T of elements and one instruction set; included once
-   for each. The settings before: T, BYTES of a vector, HIGH rows of a tile, SUFFIX, TARGET. */
+/* Products of few rows with a matrix that is read by panels, for one type T of elements and one instruction set (see levels.h). */
 #define JOIN_(a, b, c) a##_##b##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
 #define N(name) JOIN(name, T, SUFFIX)
 #define V N(vector)
 #define LANES ((long)(BYTES / sizeof(T)))
-#define WIDE (2 * LANES) /* columns of a panel */
+#define WIDE (2 * LANES)                               /* columns of a panel */
+#define HIGH (BYTES == 64 ? 8 : BYTES == 32 ? 6 : 4) /* rows of a tile */
 typedef T V __attribute__((vector_size(BYTES), aligned(__alignof__(T)), may_alias));
 
 /* panels of WIDE columns of the k x n matrix, one behind the other, with zeros beyond the last column; its rows and columns are

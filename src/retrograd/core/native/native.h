@@ -37,6 +37,14 @@ static inline PyArrayObject *array_at(PyObject *const *args, Py_ssize_t i) {
 /* Contiguous, aligned and in the byte order of this machine: what the loops read and write directly. */
 static inline int plain(PyArrayObject *a) { return a && PyArray_ISCARRAY_RO(a); }
 static inline int code_of(PyArrayObject *a) { return PyArray_DESCR(a)->type_num; }
+/* The new array that a function was given to fill, if it answered True; otherwise None, or its error */
+static inline PyObject *kept_if(PyObject *done, PyObject *made) {
+  PyObject *kept = done == Py_True ? made : done ? Py_None : NULL;
+  Py_XINCREF(kept);
+  Py_XDECREF(done);
+  Py_DECREF(made);
+  return kept;
+}
 
 #include "half.h"
 

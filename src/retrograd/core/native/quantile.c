@@ -110,7 +110,11 @@ static PyObject *quantiles(PyObject *const *args, Py_ssize_t given, int ignore) 
   if (!made) return NULL;
   for (long o = 0; o < l.outer; o++)
     for (long i = 0; i < l.inner; i++)
-      if (size == 4) ROW(float) else ROW(double) return (PyObject *)made;
+      if (size == 4)
+        ROW(float)
+      else
+        ROW(double)
+  return (PyObject *)made;
 }
 FUNCTION(quantile) { return quantiles(args, given, 0); }
 FUNCTION(nanquantile) { return quantiles(args, given, 1); }

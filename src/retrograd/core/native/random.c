@@ -35,28 +35,9 @@ FUNCTION(random_unit) {
 FUNCTION(random_normal) {
   START
   const double std = PyFloat_AsDouble(args[2]), mean = PyFloat_AsDouble(args[3]);
-  const long whole = n / 16;
   if (PyErr_Occurred()) return NULL;
-  if (n < 16) Py_RETURN_NONE;
-  if (code == NPY_FLOAT) {
-    float *p = to;
-    const float sd = (float)std, mu = (float)mean;
-    fill_single(s, p, n);
-    normal_single(p, whole, sd, mu);
-    if (n % 16) {
-      fill_single(s, p + n - 16, 16);
-      normal_single(p + n - 16, 1, sd, mu);
-    }
-  } else if (code == NPY_DOUBLE) {
-    double *p = to;
-    fill_double(s, p, n);
-    normal_double(p, whole, std, mean);
-    if (n % 16) {
-      fill_double(s, p + n - 16, 16);
-      normal_double(p + n - 16, 1, std, mean);
-    }
-  } else
-    Py_RETURN_NONE;
+  if (n < 16 || (code != NPY_FLOAT && code != NPY_DOUBLE)) Py_RETURN_NONE;
+  fill_normal(s, to, code == NPY_FLOAT, n, mean, std);
   Py_RETURN_TRUE;
 }
 

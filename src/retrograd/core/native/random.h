@@ -203,4 +203,6 @@ static __attribute__((unused)) double gamma_value(Normals *g, double alpha, doub
     if (u < 1.0 - squeeze * xx * xx || log(u) < 0.5 * xx + d * (1.0 - v + log(v))) return scale * d * v;
   }
 }
+/* At least 16 values; the last 16 of a ragged draw replace the end (draw.c) */
+HIDDEN void fill_normal(uint32_t *s, void *to, int single, long n, double mean, double std);
 #endif

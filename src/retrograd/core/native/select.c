@@ -40,23 +40,27 @@ static void select_part(void *a, long first, long last) {
   }
   give_back(space);
 }
-FUNCTION(select_rows) {
-  PyArrayObject *x = array_at(args, 0), *out = array_at(args, 1), *each = array_at(args, 3);
-  if (!plain(x) || !plain(out) || code_of(out) != NPY_LONG || sizeof(long) != 8 || !PyArray_NDIM(x)) Py_RETURN_NONE;
-  const int code = code_of(x);
-  int wide = 0;
+/* Whether elements are ordered by keys of 64 bits, not of 32; -1 for other dtypes */
+static int is_wide(int code) {
   switch (code) {
   case NPY_BOOL:
   case NPY_UBYTE:
   case NPY_BYTE:
   case NPY_SHORT:
   case NPY_INT:
-  case NPY_FLOAT: break;
+  case NPY_FLOAT: return 0;
   case NPY_LONG:
   case NPY_LONGLONG:
-  case NPY_DOUBLE: wide = 1; break;
-  default: Py_RETURN_NONE;
+  case NPY_DOUBLE: return 1;
+  default: return -1;
   }
+}
+FUNCTION(select_rows) {
+  PyArrayObject *x = array_at(args, 0), *out = array_at(args, 1), *each = array_at(args, 3);
+  if (!plain(x) || !plain(out) || code_of(out) != NPY_LONG || sizeof(long) != 8 || !PyArray_NDIM(x)) Py_RETURN_NONE;
+  const int code = code_of(x);
+  int wide = is_wide(code);
+  if (wide < 0) Py_RETURN_NONE;
   const char letter = (char)PyUnicode_READ_CHAR(args[2], 0);
   const int what = letter == 's' ? SORT : letter == 't' ? TOP : letter == 'o' ? ORDER : letter == 'k' ? KTH : MIDDLE;
   if (each && (!plain(each) || code_of(each) != NPY_LONG)) Py_RETURN_NONE;
@@ -221,20 +225,9 @@ FUNCTION(choose) {
   PyArrayObject *x = given == 7 ? array_at(args, 0) : NULL;
   if (!plain(x) || sizeof(long) != 8) Py_RETURN_NONE;
   const int code = code_of(x), nd = PyArray_NDIM(x);
-  int wide = 0;
+  int wide = is_wide(code);
   npy_intp wanted = PyArray_ITEMSIZE(x), dims[NPY_MAXDIMS_LEGACY_ITERS];
-  switch (code) {
-  case NPY_BOOL:
-  case NPY_UBYTE:
-  case NPY_BYTE:
-  case NPY_SHORT:
-  case NPY_INT:
-  case NPY_FLOAT: break;
-  case NPY_LONG:
-  case NPY_LONGLONG:
-  case NPY_DOUBLE: wide = 1; break;
-  default: Py_RETURN_NONE;
-  }
+  if (wide < 0) Py_RETURN_NONE;
   const long size = PyArray_SIZE(x), k = PyLong_AsLong(args[2]);
   long axis = PyLong_AsLong(args[5]);
   if (PyErr_Occurred()) return NULL;
@@ -318,12 +311,7 @@ static PyObject *searched(PyObject *module, PyObject *bounds, PyObject *x, PyObj
                            right},
                   *done = search_rows(module, all, 4);
   Py_XDECREF(wide);
-  if (done == Py_True) {
-    Py_DECREF(done);
-    return made;
-  }
-  Py_DECREF(made);
-  return done;
+  return kept_if((PyObject *)done, made);
 }
 FUNCTION(searchsorted) {
   if (given != 6 || args[2] != Py_False || args[4] != Py_None || args[5] != Py_None) Py_RETURN_NONE;

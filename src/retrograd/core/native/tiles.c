@@ -30,69 +30,14 @@ typedef struct {
   long wide, lanes, high, down, across;
 } Way;
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define LEVELS
-#define SUFFIX _v4
-#define TARGET __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#define BYTES 64
-#define HIGH 8
-#define DOWN 4
-#define ACROSS 6
-#define T float
-#include "tiles.h"
-#undef T
-#define T double
-#include "tiles.h"
-#undef T
-#undef SUFFIX
-#undef TARGET
-#undef BYTES
-#undef HIGH
-#undef DOWN
-#undef ACROSS
-#define SUFFIX _v3
-#define TARGET __attribute__((target("arch=x86-64-v3")))
-#define BYTES 32
-#define HIGH 4
-#define DOWN 3
-#define ACROSS 4
-#define T float
-#include "tiles.h"
-#undef T
-#define T double
-#include "tiles.h"
-#undef T
-#undef SUFFIX
-#undef TARGET
-#undef BYTES
-#undef HIGH
-#undef DOWN
-#undef ACROSS
-#else
-#define SUFFIX _any
-#define TARGET
-#define BYTES 16
-#define HIGH 4
-#define DOWN 3
-#define ACROSS 4
-#define T float
-#include "tiles.h"
-#undef T
-#define T double
-#include "tiles.h"
-#undef T
-#endif
+#define TEMPLATE "tiles.h"
+#include "levels.h"
 static const Way *way_for(int code) {
   const int real = code == NPY_FLOAT;
-#ifndef LEVELS
-  return real ? &way_float_any : &way_double_any;
+#ifdef LEVELS
+  return has_v4() ? real ? &way_float_v4 : &way_double_v4 : has_v3() ? real ? &way_float_v3 : &way_double_v3 : NULL; /* by columns */
 #else
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return real ? &way_float_v4 : &way_double_v4;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-    return real ? &way_float_v3 : &way_double_v3;
-  return NULL; /* by columns */
+  return real ? &way_float_any : &way_double_any;
 #endif
 }
 

@@ -1,11 +1,13 @@
-/* Convolution without columns, for one type T of elements and one instruction set; included once for each (see tiles.c). The
-   settings before: T, BYTES of a vector, HIGH rows of a tile, DOWN and ACROSS of a tile of dot products, SUFFIX, TARGET. */
+/* Convolution without columns (see tiles.c), for one type T of elements and one instruction set (see levels.h). */
 #define JOIN_(a, b, c) a##_##b##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
 #define N(name) JOIN(name, T, SUFFIX)
 #define V N(vector)
 #define LANES ((long)(BYTES / sizeof(T)))
-#define WIDE (3 * LANES) /* columns of a tile */
+#define WIDE (3 * LANES)            /* columns of a tile */
+#define HIGH (BYTES == 64 ? 8 : 4)   /* its rows */
+#define DOWN (BYTES == 64 ? 4 : 3)   /* rows of a tile of dot products */
+#define ACROSS (BYTES == 64 ? 6 : 4) /* and its columns */
 typedef T V __attribute__((vector_size(BYTES), aligned(__alignof__(T)), may_alias));
 
 /* rows of the result from packed weights `a`; row i of the other matrix begins `at[i]` behind `x` */

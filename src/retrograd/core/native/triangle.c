@@ -77,15 +77,8 @@ static PyObject *part_of(PyObject *module, PyObject *const *args, Py_ssize_t giv
   PyObject *made = PyArray_NewCopy(x, NPY_CORDER);
   if (!made) return NULL;
   PyObject *const a[] = {made, args[1], upper}, *done = clear_triangle(module, a, 3);
-  if (!done) {
-    Py_DECREF(made);
-    PyErr_Clear();
-    Py_RETURN_NONE;
-  }
-  const int ok = done == Py_True;
-  Py_DECREF((PyObject *)done);
-  if (ok) return made;
-  Py_DECREF(made);
+  if ((made = kept_if((PyObject *)done, made))) return made;
+  PyErr_Clear();
   Py_RETURN_NONE;
 }
 FUNCTION(tril) { return part_of(module, args, given, Py_True); }
