@@ -6,7 +6,7 @@ public packages are laid out as PyTorch's, so that the first word of the path is
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
@@ -41,20 +41,30 @@ def find_submodules(module: ModuleType) -> None:
     if not hasattr(module, "__path__") or module.__spec__ is None or module.__spec__.name == PACKAGE:
         return
     package = module.__spec__.name
-    before: Any = module.__dict__.get("__getattr__")
+
+    def submodule(attribute: str) -> Any:
+        full = f"{package}.{attribute}"
+        found = not attribute.startswith("__") and find_file(full, module.__path__, None) is not None
+        return import_module(full) if found else None
+
+    add_lookup(module, submodule)
+
+
+def add_lookup(module: ModuleType, find: Callable[[str], Any]) -> None:
+    """Let a module have, beside the attributes that it finds itself, those for which `find` does not return None."""
+    before: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
 
     def missing(attribute: str) -> Any:
+        refused = AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}", name=attribute, obj=module)
         if before is not None:
             try:
                 return before(attribute)
-            except AttributeError:
-                pass
-        full = f"{package}.{attribute}"
-        if not attribute.startswith("__") and find_file(full, module.__path__, None) is not None:
-            return import_module(full)
-        if before is not None:
-            return before(attribute)
-        raise AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}", name=attribute, obj=module)
+            except AttributeError as error:
+                refused = error
+        found = find(attribute)
+        if found is None:
+            raise refused
+        return found
 
     module.__dict__["__getattr__"] = missing
 

@@ -66,7 +66,7 @@ def install() -> None:
         if name not in SAME:
             add_names(find_or_make_module(name), name, homes)
     for name, (home, prefix) in OPS_BY_MODULE.items():
-        add_ops(find_or_make_module(name), name, home, prefix)
+        add_ops(find_or_make_module(name), home, prefix)
     import_module(f"{PACKAGE}._torch_pickles").install()
     import_module(f"{PACKAGE}._op_libraries").install()
 
@@ -270,25 +270,19 @@ def add_names(module: ModuleType, name: str, homes: dict[str, str]) -> None:
 MODULE_ATTRIBUTES = frozenset(("__all__", "__file__", "__path__", "__warningregistry__", "__wrapped__"))
 
 
-def add_ops(module: ModuleType, name: str, home: str, prefix: str) -> None:
+def add_ops(module: ModuleType, home: str, prefix: str) -> None:
     """Let `module` find the functions of `home` by the names of their ops, and ops without a function there."""
-    before: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+    def find(attribute: str) -> Any:
+        if not attribute.startswith((prefix, f"_{prefix}")) or attribute in MODULE_ATTRIBUTES:
+            return None
+        found = getattr(find_module(home) if home else retrograd, attribute.removeprefix(prefix), None)
+        if found is None:
+            found = getattr(retrograd.ops.aten, attribute, None)
+        if found is not None:
+            module.__dict__[attribute] = found
+        return found
 
-    def missing(attribute: str) -> Any:
-        if before is not None:
-            try:
-                return before(attribute)
-            except AttributeError:
-                pass
-        if attribute.startswith((prefix, f"_{prefix}")) and attribute not in MODULE_ATTRIBUTES:
-            own = getattr(find_module(home) if home else retrograd, attribute.removeprefix(prefix), None)
-            found = getattr(retrograd.ops.aten, attribute, None) if own is None else own
-            if found is not None:
-                module.__dict__[attribute] = found
-                return found
-        raise AttributeError(f"module 'torch.{name}' has no attribute {attribute!r}", name=attribute, obj=module)
-
-    module.__dict__["__getattr__"] = missing
+    _torch_names.add_lookup(module, find)
 
 
 NOWHERE = object()

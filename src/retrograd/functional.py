@@ -4,10 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as _torch
+from retrograd.core.subclass import IN_PYTHON
 
-NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",
-         "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank",
-         "tensordot", "unique", "unique_consecutive", "unravel_index")
+NAMES = tuple(sorted({*IN_PYTHON["torch.functional"], "istft"}))
 __all__ = list(NAMES)
 
 

@@ -62,6 +62,17 @@ class Level(Transform):
 
     alive: bool = False               # it is running
 
+    def run(self, op: OpDef, args: Any) -> Any:
+        if op.is_inplace or op.is_out:
+            self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
+        if op.is_view and self.views_captured(op, args):
+            return self.mark_captured(self.run_lifted(op, args))
+        return self.run_lifted(op, args)
+
+    def run_lifted(self, op: OpDef, args: Any) -> Any:
+        """Run an op that writes to no tensor of the level below."""
+        raise NotImplementedError
+
     def owns(self, t: Any) -> bool:
         return isinstance(t, Tensor) and bool(t._flags & FLAG_WRAPPER) and t._extra.batch.owner is self
 
