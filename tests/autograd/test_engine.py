@@ -685,3 +685,28 @@ def test_a_pass_inside_of_a_pass_counts_for_itself():
     again = torch.tensor([2.0], requires_grad=True)
     (again * again).sum().backward()
     assert again.grad.item() == 4.0
+
+
+@pytest.mark.parametrize("hooked", ["tensor", "accumulated"])
+def test_accumulators_of_a_node_run_in_pytorchs_order(hooked: str) -> None:
+    orders = {2: [0, 1], 3: [0, 1, 2], 4: [0, 2, 1, 3], 5: [0, 2, 4, 1, 3], 9: [0, 2, 6, 8, 5, 7, 4, 1, 3]}
+    for count, expected in orders.items():
+        leaves, log = [leaf(1.0) for _ in range(count)], []
+        for i, x in enumerate(leaves):
+            register = x.register_hook if hooked == "tensor" else x.register_post_accumulate_grad_hook
+            register(lambda _, i=i: log.append(i))
+        torch.cat(leaves).sum().backward()
+        assert log == expected
+
+
+def test_order_of_accumulators_in_larger_graphs() -> None:
+    log: list[int] = []
+    leaves = [leaf(1.0) for _ in range(5)]
+    for i, x in enumerate(leaves):
+        x.register_hook(lambda _, i=i: log.append(i))
+    a, b, c, d, e = leaves
+    torch.stack([a * b, c * d, e]).sum().backward()
+    assert log == [4, 2, 3, 0, 1]
+    log.clear()
+    backward([a, b, c], [torch.ones(1)] * 3)
+    assert log == [0, 1, 2]

@@ -9,7 +9,6 @@ thread state, anomaly mode) is the engine's usual behaviour.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,19 @@ from retrograd.autograd.backward import (
     input_edge,
     root_edges,
 )
-from retrograd.autograd.engine import GraphTask, count_dependencies, deliver, find_needed, is_wanted, loop, run_task
+from retrograd.autograd.engine import (
+    GraphTask,
+    count_dependencies,
+    deliver,
+    find_needed,
+    is_wanted,
+    loop,
+    pop_ready,
+    push_ready,
+    run_task,
+)
 from retrograd.autograd.origins import Origin, origin_of
-from retrograd.core.graph import LAST, AccumulateGrad, Node, forward_name, register, shape_dtype
+from retrograd.core.graph import AccumulateGrad, Node, forward_name, register, shape_dtype
 from retrograd.core.origin import origin_of_node
 from retrograd.core.state import switches, thread_state, tls
 from retrograd.core.tensor import FLAG_SPARSE, Tensor
@@ -255,7 +264,6 @@ class Driver:
         if targets is not None:
             find_needed(self.task, roots, targets, True)
         self.ready: list[Any] = []                # a heap like the engine's own
-        self.order = 0
         self.given = 0                            # the number of steps returned so far
         self.closed = False
         starts = list(dict.fromkeys([node for node, _ in roots]))
@@ -266,7 +274,7 @@ class Driver:
     def next_step(self) -> Step | None:
         """The node that the engine would run next; None at the end, after the callbacks."""
         while self.ready:
-            node = heappop(self.ready)[2]
+            node = pop_ready(self.ready)
             incoming = self.task.buffers.pop(node, None) or [None] * node._count_
             if self.task.needed is None or is_wanted(self.task, node):
                 self.given += 1
@@ -289,7 +297,7 @@ class Driver:
             return (None,) * len(results)
 
         def run_one(task: GraphTask) -> None:
-            task.ready[:] = [(0, 0, node)]
+            task.ready[:] = [node]
             loop(task, thread_state(), None)
 
         bare = node._hooks_ is None
@@ -341,8 +349,7 @@ class Driver:
 
     def push(self, node: Node) -> None:
         if self.task.waiting[node] == 0:
-            self.order -= 1
-            heappush(self.ready, (LAST - node._seq_, self.order, node))
+            push_ready(self.ready, node)
 
     def close(self) -> None:
         self.closed = True

@@ -41,7 +41,15 @@ cdef bint has_tensor_hooks(Node node) except -1
 @cython.locals(positions=list)
 cdef bint capture(GraphTask task, Node node, list grads) except -1
 
-@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, marked=bint, partial=bint, direct=bint, watched=bint, c=int, array=Array, run_bits=int, order=long, node=Node, following=Node, grads=list,
+cpdef push_ready(list heap, Node node)
+
+@cython.locals(seq='unsigned long long', parent='Py_ssize_t', above=Node)
+cdef sift_up(list heap, Py_ssize_t hole, Node node)
+
+@cython.locals(size='Py_ssize_t', hole='Py_ssize_t', child='Py_ssize_t', last=Node, top=Node, right=Node, left=Node)
+cpdef Node pop_ready(list heap)
+
+@cython.locals(state=dict, ready=list, waiting=dict, buffers=dict, useful=set, release=bint, marked=bint, partial=bint, direct=bint, watched=bint, c=int, array=Array, run_bits=int, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
 cpdef loop(GraphTask task, dict state, Node first)
 

@@ -14,7 +14,6 @@ A nested backward finishes before the outer one continues; very deep nesting con
 from __future__ import annotations
 
 from _thread import allocate_lock
-from heapq import heappop, heappush
 from importlib import import_module
 from itertools import count
 from sys import getrefcount
@@ -24,7 +23,7 @@ import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks, run_value_hooks
-from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, name_of, show
+from retrograd.core.graph import AccumulateGrad, Node, leaf_of, name_of, show
 from retrograd.core.hooks import hooks as services
 from retrograd.core.lean import has_shape
 from retrograd.core.record import OpNode
@@ -53,7 +52,7 @@ class GraphTask:
         self.marked: bool = False                 # the nodes have the counts, with the mark `id` + 1
         self.waiting: dict[Any, int] = {}         # otherwise: node -> number of gradients yet to arrive
         self.buffers: dict[Any, Any] = {}         # node -> the arrived gradients, one per output
-        self.ready: list[Any] = []                # heap of (LAST - seq, tie, node)
+        self.ready: list[Any] = []                # heap of nodes, see NOTE [Order]
         self.needed: Any = None                   # node -> whether it runs; None if all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
         self.useful: Any = None                   # the nodes that run or capture; only these receive gradients
@@ -261,7 +260,54 @@ def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
         deliver(task, node, nr, grad, None, 0)
     for node in dict.fromkeys([node for node, _ in roots]):
         if waits_of(task, node) == 0:
-            heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
+            push_ready(task.ready, node)
+
+
+# NOTE [Order]
+# The order in which the accumulators of one node run is visible to hooks. They have the same sequence number, so that it
+# depends on the heap: this is the binary heap of C++'s std::push_heap and std::pop_heap, from which PyTorch's order comes.
+def push_ready(heap: Any, node: Any) -> None:
+    """Add a node to the heap of ready nodes."""
+    heap.append(node)
+    sift_up(heap, len(heap) - 1, node)
+
+
+def sift_up(heap: Any, hole: int, node: Any) -> None:
+    """Put `node` at `hole`, or above it in place of earlier nodes."""
+    seq = node._seq_
+    while hole > 0:
+        parent = (hole - 1) // 2
+        above = heap[parent]
+        if above._seq_ >= seq:
+            break
+        heap[hole] = above
+        hole = parent
+    heap[hole] = node
+
+
+def pop_ready(heap: Any) -> Any:
+    """Remove and return the ready node that runs next."""
+    last = heap.pop()
+    size = len(heap)
+    if size == 0:
+        return last
+    top = heap[0]
+    hole, child = 0, 2
+    while child < size:
+        right = heap[child]
+        left = heap[child - 1]
+        if right._seq_ < left._seq_:
+            heap[hole] = left
+            hole = child - 1
+        else:
+            heap[hole] = right
+            hole = child
+        child = 2 * hole + 2
+    if child == size:
+        heap[hole] = heap[child - 1]
+        hole = child - 1
+    sift_up(heap, hole, last)
+    return top
 
 
 def loop(task: Any, state: Any, first: Any) -> None:
@@ -272,12 +318,11 @@ def loop(task: Any, state: Any, first: Any) -> None:
     watched = switches.any_mode and (state["anomaly"] or state["profiler"] is not None)
     direct = not watched and state["run_flags"] < 2       # no mode sees which node runs an op
     event = None
-    order = 0
     t: Any = None
     leaf: Any = None
     array: Any = None
     while first is not None or ready:
-        node = heappop(ready)[2] if first is None else first
+        node = pop_ready(ready) if first is None else first
         first = None
         grads = buffers.pop(node, None)
         while node is not None:
@@ -377,14 +422,12 @@ def loop(task: Any, state: Any, first: Any) -> None:
                     waiting[n] = c
                 if c == 0:
                     if following is not None:
-                        order -= 1
-                        heappush(ready, (LAST - following._seq_, order, following))
+                        push_ready(ready, following)
                         if grads is not None:
                             buffers[following] = grads
                             grads = None
                         following = None
-                    order -= 1
-                    heappush(ready, (LAST - n._seq_, order, n))
+                    push_ready(ready, n)
             results = grad = t = array = None
             node = following
     if watched:
@@ -657,12 +700,10 @@ def current_graph_task_execution_order() -> list[Any]:
     heap = list(task.ready)
     # the running node is no longer on the heap; it comes first
     order: list[Any] = []
-    tie = 0
-    if task.node is not None and not any(entry[2] is task.node for entry in heap):
-        heap.append((LAST - task.node._seq_, 1, task.node))
-    heap.sort()
-    while heap:
-        node = heappop(heap)[2]
+    running = None if task.node is None or task.node in heap else task.node
+    while running is not None or heap:
+        node = pop_ready(heap) if running is None else running
+        running = None
         if task.needed is not None and not is_wanted(task, node):
             continue
         order.append(show(node))
@@ -672,8 +713,7 @@ def current_graph_task_execution_order() -> list[Any]:
             if n is not None:
                 left[n] = left.get(n, waits_of(task, n)) - 1
                 if left[n] == 0:
-                    tie -= 1
-                    heappush(heap, (LAST - n._seq_, tie, n))
+                    push_ready(heap, n)
     return order
 
 

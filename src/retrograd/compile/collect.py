@@ -9,13 +9,12 @@ with dtype, number of dimensions and whether they require grad.
 """
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from retrograd.autograd.engine import GraphTask
+from retrograd.autograd.engine import GraphTask, pop_ready, push_ready
 from retrograd.autograd.function import BackwardCFunction
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import LAST, AccumulateGrad, leaf_of, name_of, shape_dtype
+from retrograd.core.graph import AccumulateGrad, leaf_of, name_of, shape_dtype
 from retrograd.core.recipe import ARGSIZE, GEOMETRY, NUMEL, SAVED, SHAPE, SIZES, STRIDES, VALUE
 from retrograd.core.record import OpNode
 from retrograd.core.saved import SavedTensor, unpack_slot
@@ -152,13 +151,11 @@ class Collector:
             self.root_expected.append(None if grad is None else self.expectation(node, nr))
         waiting = dict(task.waiting)
         ready: list[Any] = []
-        order = 0
         for node in dict.fromkeys([node for node, _ in self.roots]):
             if waiting[node] == 0:
-                heappush(ready, (LAST - node._seq_, order, node))
-                order -= 1
+                push_ready(ready, node)
         while ready:
-            node = heappop(ready)[2]
+            node = pop_ready(ready)
             call = self.visit(node)
             if not call.runs:
                 continue
@@ -167,8 +164,7 @@ class Collector:
                     continue
                 waiting[n] -= 1
                 if waiting[n] == 0:
-                    order -= 1
-                    heappush(ready, (LAST - n._seq_, order, n))
+                    push_ready(ready, n)
         self.root_expected = [self.with_leaf(expected) for expected in self.root_expected]
         for call in self.calls:                   # every node has its number now
             call.expected = [self.with_leaf(expected) for expected in call.expected]
