@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import retrograd as torch
-from retrograd.autograd import gradcheck
+from retrograd.autograd import forward_ad, gradcheck
 from retrograd.nn import functional as F
 
 
@@ -264,3 +264,24 @@ def test_batched_full_sums_reduce_all_dimensions_at_once() -> None:
     with Log():
         torch.vmap(lambda x: x.sum() + x.mean())(x)
     assert seen == ["aten.sum.dim_IntList", "aten.mean.dim", "aten.add.Tensor"]
+
+
+def tangent(function: Any, *pairs: Any) -> Any:
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(function(*(forward_ad.make_dual(p, t) for p, t in pairs))).tangent
+
+
+def test_tangent_of_polar_is_differentiable_where_the_length_is_zero_or_negative() -> None:
+    length = torch.tensor([0.0, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    angle = torch.tensor([0.5, -0.25, 3.0], dtype=torch.float64, requires_grad=True)
+    change = torch.tensor([1.0, 0.5, -2.0], dtype=torch.float64)
+    gradients = torch.autograd.grad(tangent(torch.polar, (length, change), (angle, change)).real.sum(), [length, angle])
+    assert torch.allclose(gradients[0], -change * angle.sin())
+    assert torch.allclose(gradients[1], -change * (angle.sin() + length * angle.cos()))
+
+
+def test_tangent_of_prelu_at_zero_has_the_slope_of_the_positive_side() -> None:
+    x, weight = torch.tensor([0.0, -0.0, -1.0]), torch.tensor(0.25)
+    assert tangent(F.prelu, (x, torch.ones(3)), (weight, torch.tensor(2.0))).tolist() == [1.0, 1.0, -1.75]
+    x.requires_grad_()
+    assert torch.autograd.grad(F.prelu(x, weight).sum(), x)[0].tolist() == [0.25, 0.25, 0.25]

@@ -45,9 +45,14 @@ def prelu_double_backward(grads: Any, grad_output: Any, self: Any, weight: Any) 
             zeros(self) if first is None else where(positive, 0, grad_output * first))
 
 
+# Tangents have the slope of the positive side at zero, gradients that of the negative one, as in PyTorch.
+def prelu_tangent(self_p: Any, self_t: Any, weight_p: Any, weight_t: Any) -> Any:
+    return where(self_p.ge(0), self_t, weight_p * self_t + weight_t * self_p)
+
+
 def prelu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, self_t: Any, weight_p: Any,
                            weight_t: Any) -> Any:
-    positive = self_p.gt(0)
+    positive = self_p.ge(0)
     return (where(positive, grad_output_t, weight_t * grad_output_p + weight_p * grad_output_t),
             where(positive, 0, self_t * grad_output_p + self_p * grad_output_t))
 
@@ -61,7 +66,7 @@ prelu_kernel = defop(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),
     vjp={("self", "weight"): lambda grad, self, weight: call(prelu_kernel_backward, [grad, self, weight])},
-    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, variants="function", out=False,
+    jvp=prelu_tangent, batch=families.pointwise, promote="common", widen=True, variants="function", out=False,
     lower="self if self > 0 else weight * self",
 )
 defop("prelu(Tensor self, Tensor weight) -> Tensor", kernel=prelu, composite=True, out=False, autocast="lower")

@@ -218,9 +218,10 @@ def polar_rule(grad: Any, result: Any) -> Any:
     return late.real(conjugate * result.sgn()), late.real(conjugate * (result * 1j))
 
 
-def polar_jvp(abs_t: Any, angle_p: Any, angle_t: Any, result: Any) -> Any:
-    one = late.polar(angle_p.new_ones(()).expand(angle_p.shape), angle_p)
-    return abs_t * one + angle_t * (result * 1j)
+def polar_jvp(abs_p: Any, abs_t: Any, angle_p: Any, angle_t: Any) -> Any:
+    # Without `result`, whose rule takes the direction from its sign: abs may be zero or negative.
+    cosine, sine, turn = angle_p.cos(), angle_p.sin(), angle_t * abs_p
+    return late.complex(abs_t * cosine - turn * sine, abs_t * sine + turn * cosine)
 
 
 complex_ = defop(
