@@ -17,7 +17,7 @@ from retrograd.core.device import CPU
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef
 from retrograd.core.saved import Watcher, alias
-from retrograd.core.state import add_slow_path, tls
+from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.tensor import FLAG_DUAL, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
 
 if TYPE_CHECKING:
@@ -115,6 +115,16 @@ def remove_mode(mode: Any) -> None:
 
 def is_shown(mode: Any) -> bool:
     return not getattr(mode, "_is_hidden", False)
+
+
+def is_seen() -> bool:
+    """Whether a dispatch mode sees the ops: a formula then takes the very steps of PyTorch's.
+
+    >>> is_seen()
+    False
+    """
+    modes = tls.dispatch_modes if switches.any_mode else None
+    return bool(modes) and is_shown(modes[-1]) and getattr(modes[-1], "_process", None) is None
 
 
 def current_mode() -> Any:
@@ -237,7 +247,7 @@ def number_form(op: OpDef, args: Sequence[Any]) -> tuple[Any, ...]:
         return form, args
     dtypes = [args[i].dtype for i in op.tensor_args if isinstance(args[i], Tensor)]
     dtype = max(dtypes, key=lambda d: d.category)
-    return op, [hooks.scalar_tensor(a, dtype=dtype) if i in op.tensor_args and type(a) in NUMBERS else a
+    return op, [hooks.scalar_tensor(a, dtype) if i in op.tensor_args and type(a) in NUMBERS else a
                 for i, a in enumerate(args)]
 
 

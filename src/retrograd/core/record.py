@@ -38,6 +38,7 @@ from retrograd.core.recipe import (
 from retrograd.core.saved import (
     FREED,
     SavedTensor,
+    has_history,
     kept_alias,
     note_version,
     restore_array,
@@ -73,7 +74,7 @@ class OpNode(Node):
             raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
         if op.has_lists:
             return self.apply_lists(grads, needed)
-        if has_packed(self):
+        if has_packed(self) or (switches.any_mode and op.saves_result and tls.dispatch_modes and has_output_to_show(self)):
             return run_unpacked(self, grads, needed)
         bare = switches.any_mode and switches.tape is None and run_flags() == 1      # nothing is recorded, no mode is on
         for rule in op.rules:
@@ -175,12 +176,35 @@ def has_packed(node: Node) -> bool:
     return False
 
 
+def has_output_to_show(node: Node) -> bool:
+    """Whether a saved output is yet to be detached, which dispatch modes see."""
+    if node._saved_ is not None:
+        for slot, item in enumerate(node._saved_):
+            if is_output_to_show(node, slot, item):
+                return True
+    return False
+
+
+def is_output_to_show(node: Node, slot: int, item: Any) -> bool:
+    nr = node._op_.saved_outputs[slot]
+    if nr < 0:
+        return False
+    if type(item) is ndarray:
+        return item.dtype.kind in "fcVW" and nr not in node._op_.constant
+    return isinstance(item, Tensor) and item._node is None and has_history(item, node, nr)
+
+
 def run_unpacked(node: Node, grads: Any, needed: Any) -> Any:
-    """Run a node with packed values: each is unpacked once, in the order of the slots, as hooks can tell."""
+    """Run a node with packed values: each is unpacked once, in the order of the slots, as hooks and modes can tell."""
     saved, versions = node._saved_, node._versions_
     opened, expected = list(saved), [0] * len(saved)
     for slot, item in enumerate(saved):
-        value = item.unpack(node) if type(item) is SavedTensor else item
+        if type(item) is SavedTensor:
+            value = item.unpack(node)
+        elif switches.any_mode and tls.dispatch_modes and is_output_to_show(node, slot, item):
+            value = unpack_slot(node, slot)
+        else:
+            value = item
         if value is not item:
             opened[slot] = value
             expected[slot] = 0 if value is None or value._counter is None else value._counter.n

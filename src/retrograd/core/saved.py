@@ -185,7 +185,7 @@ def restore_output(t: Tensor, node: Node, nr: int) -> Tensor:
     differentiable = has_history(t, node, nr)
     if t._flags & FLAG_SUBCLASS and not differentiable:
         return t
-    if (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)) and t.dtype.category >= 2:
+    if differentiable and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         twin = watcher.detach(t)
     else:
         twin = new_tensor(t.array)

@@ -7,10 +7,11 @@ import numpy as np
 
 from retrograd.core import lean, storage
 from retrograd.core.deterministic import uninitialized
+from retrograd.core.device import CPU
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
+from retrograd.core.tensor import Tensor
 from retrograd.ops.create.elements import (
     check_size,
     check_strides,
@@ -23,7 +24,7 @@ from retrograd.ops.create.elements import (
     simply_filled,
 )
 from retrograd.ops.create.factory import factory
-from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
+from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array, strided
 from retrograd.ops.shared import families
 
 LONG = np.dtype(np.int64)
@@ -196,9 +197,16 @@ factory("eye", ("", "SymInt n", lambda xp, n, dtype: eye_kernel(xp, n, n, dtype)
     tensor([[1., 0.],
             [0., 1.]])
     """)
-factory("scalar_tensor", ("", "Scalar s", lambda xp, s, dtype: filled(xp.empty((), dtype or default()), s)),
-        fast=fast_scalar_tensor, out=False)
-hooks.scalar_tensor = FUNCTIONS_BY_NAME["scalar_tensor"]
+scalar_tensor, = factory("scalar_tensor", ("", "Scalar s", lambda xp, s, dtype: filled(xp.empty((), dtype or default()), s)),
+                         fast=fast_scalar_tensor, out=False)
+
+
+def number_tensor(number: Any, dtype: Any) -> Any:
+    """The tensor that stands for a number in a call that modes see."""
+    return call(scalar_tensor, [number, dtype, strided, CPU, None])
+
+
+hooks.scalar_tensor = number_tensor
 
 
 # ---- like another tensor

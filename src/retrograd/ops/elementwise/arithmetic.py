@@ -18,10 +18,13 @@ from retrograd.ops.shared.elementwise import (
     alias_rows,
     blanked,
     check_sub,
+    divided_by,
     in_float32,
     less_from,
     limited,
     maybe_times,
+    minus_times,
+    number_beside,
     over,
     refuse,
     times,
@@ -179,7 +182,7 @@ def reciprocal_kernel(xp: Any, self: Any) -> Any:
 reciprocal = defop(
     "reciprocal(Tensor self) -> Tensor",
     kernel=reciprocal_kernel,
-    vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
+    vjp=dict(self=lambda grad, result: minus_times(grad, conj(result * result))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
     series="reciprocal", foreach=True, onnx="Reciprocal", masked="unary",
     doc="""One divided by each element.
@@ -276,13 +279,18 @@ def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     return call(div_mode, [self, other, rounding_mode])
 
 
+def quotient_rule(rounding: str) -> Any:
+    """The gradient of the divisor of a remainder."""
+    return lambda grad, self, other: minus_times(grad, quotient(self, other, rounding))
+
+
 shared = dict(jvp="elementwise", batch=families.pointwise, promote="common")
 REMAINDER = "r = fmod(self, other); r + other if r != 0 and (other < 0) != (r < 0) else r"
 remainder_in_float32, fmod_in_float32 = in_float32(remainder_kernel), in_float32(fmod_kernel)
 defop(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
-    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
+    vjp=dict(self=lambda grad: grad, other=quotient_rule("floor")), **shared,
     lower=REMAINDER, masked="binary",
     doc="""The remainder with the sign of the divisor.
     >>> torch.remainder(torch.tensor([-3.0, 3.0]), 2)
@@ -298,13 +306,13 @@ defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     out="aten",
     kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
-    vjp=dict(other=lambda grad, self, other: -grad * quotient(self, other, "floor")), scalars=("self",), variants="function",
+    vjp=dict(other=quotient_rule("floor")), scalars=("self",), variants="function",
     node="RemainderBackward2", **shared, lower=REMAINDER,
 )
 defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
-    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
+    vjp=dict(self=lambda grad: grad, other=quotient_rule("trunc")), **shared,
     lower="fmod(self, other)", masked="binary",
     doc="""The remainder with the sign of the dividend.
     >>> torch.fmod(torch.tensor([-3.0, 3.0]), 2)
@@ -322,7 +330,8 @@ defop(
 def tie_rules(loses: str, wins: str) -> Any:
     """The rules of maximum and minimum; `loses` and `wins` compare the first operand with the second."""
     def rule(grad: Any, self: Any, other: Any, comparison: str) -> Any:
-        return blanked(where(self.eq(other), over(grad, 2), grad), getattr(self, comparison)(other))
+        half = over(grad, 2)
+        return blanked(where(self.eq(other), half, grad), getattr(self, comparison)(other))
     return dict(self=lambda grad, self, other: rule(grad, self, other, loses),
                 other=lambda grad, self, other: rule(grad, self, other, wins))
 
@@ -417,19 +426,22 @@ def clamp_tensor_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
 
 
 def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    zero = number_beside(0, grad)
     if min is not None and max is not None:
-        return where(self.ge(min).logical_and(self.le(max)), grad, 0)
+        return where(self.ge(min).logical_and(self.le(max)), grad, zero)
     if min is not None:
-        return where(self.ge(min), grad, 0)
-    return where(self.le(max), grad, 0) if max is not None else grad
+        return where(self.ge(min), grad, zero)
+    return where(self.le(max), grad, zero) if max is not None else grad
 
 
-def clamp_backward_min(grad: Any, self: Any, min: Any, max: Any) -> Any:
-    return where(self.lt(min).logical_and(min.lt(max)) if max is not None else self.lt(min), grad, 0)
-
-
-def clamp_backward_max(grad: Any, self: Any, min: Any, max: Any) -> Any:
-    return where(self.gt(max).logical_or(max.lt(min)) if min is not None else self.gt(max), grad, 0)
+def clamp_backward_bounds(grad: Any, self: Any, min: Any, max: Any, needed: Any) -> Any:
+    zero = number_beside(0, grad)
+    below = above = None
+    if needed[1]:
+        below = where(self.lt(min).logical_and(min.lt(max)) if max is not None else self.lt(min), grad, zero)
+    if needed[2]:
+        above = where(self.gt(max).logical_or(max.lt(min)) if min is not None else self.gt(max), grad, zero)
+    return below, above
 
 
 def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, max_t: Any) -> Any:
@@ -446,7 +458,7 @@ clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise
 defop(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     kernel=clamp_tensor_kernel, check=check_bounds,
-    vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max),
+    vjp={"self": clamp_backward, ("min", "max"): clamp_backward_bounds},
     **{**clamp_columns, "jvp": clamp_tangent},
     lower={
         "max=None": "maximum(self, min)",
@@ -552,6 +564,11 @@ def check_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
             "for all dtypes.")
 
 
+def addcdiv_last(grad: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    square = tensor2 * tensor2
+    return minus_times(grad, conj(times(tensor1, value) / square))
+
+
 VALUE_NAMES = {"float32": "float", "float64": "double", "int32": "int", "complex64": "c10::complex<float>",
                "complex128": "c10::complex<double>"}
 
@@ -580,8 +597,8 @@ defop(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     kernel=lambda xp, self, tensor1, tensor2, value: self + fitting(xp, self, value) * tensor1 / tensor2,
     check=check_addcdiv,
-    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
-             tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
+    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(divided_by(value, tensor2)),
+             tensor2=addcdiv_last),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
     lower="self + value * tensor1 / tensor2", deprecated=("self, value, tensor1, tensor2",),
 )

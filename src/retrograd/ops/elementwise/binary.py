@@ -21,6 +21,7 @@ from retrograd.ops.shared.elementwise import (
     in_float32,
     limited,
     minus,
+    number_beside,
     plus,
     refuse,
     times,
@@ -95,7 +96,9 @@ def pow_scalar_backward(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
-    return where(exponent.eq(0), 0, grad * conj(exponent * self.pow(minus(exponent, 1))))
+    slope = grad * conj(exponent * self.pow(minus(exponent, 1)))
+    zero = number_beside(0, slope)
+    return where(exponent.eq(0), zero, slope)
 
 
 def nonnegative(exponent: Any) -> Any:
@@ -106,9 +109,11 @@ def nonnegative(exponent: Any) -> Any:
 
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """The gradient of the exponent, which is zero for base 0 and non-negative exponents."""
-    flat = self.eq(0).logical_and(nonnegative(exponent))
+    held = nonnegative(exponent)
+    flat = self.eq(0).logical_and(held)
     joint = dtypes.binary_dtype(self.dtype, self.ndim, exponent.dtype, exponent.ndim)
-    return grad * where(flat, 0, conj(result * self.to(joint).log()))
+    slope = conj(result * self.to(joint).log())
+    return grad * where(flat, 0, slope)
 
 
 def pow_backward_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
@@ -347,16 +352,16 @@ defop(
 
 
 # ---- angles and lengths
-def atan2_share(self: Any, other: Any) -> Any:
+def atan2_gradients(grad: Any, self: Any, other: Any, needed: Any) -> Any:
     square = self * self + other * other
-    return square.reciprocal().masked_fill(square.eq(0), 0)
+    share = square.reciprocal().masked_fill(square.eq(0), 0)
+    return grad * other * share if needed[0] else None, grad * -self * share if needed[1] else None
 
 
 defop(
     "atan2(Tensor self, Tensor other) -> Tensor",
     kernel=limited("atan2_cpu", FLOATS, ufunc("arctan2")), promote="float", inplace=True,
-    vjp=dict(self=lambda grad, self, other: grad * other * atan2_share(self, other),
-             other=lambda grad, self, other: grad * -self * atan2_share(self, other)),
+    vjp={("self", "other"): atan2_gradients},
     jvp=lambda self_p, self_t, other_p, other_t:
         (other_p * self_t - self_p * other_t) / (self_p.square() + other_p.square()), batch=families.pointwise,
     lower="atan2(self, other)", masked="binary",

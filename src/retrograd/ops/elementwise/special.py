@@ -16,7 +16,7 @@ from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.bessel import I0E, I1E
 from retrograd.ops.shared.dtype_checks import asked_always, takes
-from retrograd.ops.shared.elementwise import alias_rows, forwarder, over, plus, times, unsupported, where
+from retrograd.ops.shared.elementwise import alias_rows, forwarder, minus, over, plus, times, unsupported, where
 from retrograd.ops.shared.families import number_like
 
 SINGLE_AND_DOUBLE = "fd"
@@ -71,20 +71,35 @@ def i1e_rule(grad: Any, self: Any, result: Any) -> Any:
     tiny = float(np.finfo(self.array.dtype).eps)
     regular = self.abs().gt(tiny)
     safe = where(regular, self, tiny)
-    return grad * where(regular, call(i0e, [safe]) - result * (safe.sgn() + safe.reciprocal()), 0.5)
+    inverse = safe.reciprocal()
+    less = result * (safe.sgn() + inverse)
+    return grad * where(regular, call(i0e, [safe]) - less, 0.5)
+
+
+def i0e_rule(grad: Any, self: Any, result: Any) -> Any:
+    less = self.sgn() * result
+    return grad * (call(i1e, [self]) - less)
+
+
+def ndtri_rule(grad: Any, result: Any) -> Any:
+    density = over(result.square(), 2).exp()
+    return grad * times(density, ROOT_TWO_PI)
+
+
+def log_ndtr_rule(grad: Any, self: Any, result: Any) -> Any:
+    density = (-(result + over(self.pow(2), 2))).exp()
+    return over(density, ROOT_TWO_PI) * grad
 
 
 entr = unary("entr", entropy_kernel, lambda grad, self: grad * -plus(self.log(), 1), widen=True,
              lower="self if self != self else -self * log(self) if self > 0 else 0 if self == 0 else -inf")
 erfcx = unary("erfcx", by_scipy("erfcx_cpu", "erfcx"),
-              lambda grad, self, result: plus(times(self, 2) * result, -TWO_OVER_ROOT_PI) * grad)
+              lambda grad, self, result: minus(times(self, 2) * result, TWO_OVER_ROOT_PI) * grad)
 ndtri = unary("ndtri", by_scipy("ndtri_cpu", "ndtri"),
-              lambda grad, result: times(grad, ROOT_TWO_PI) * over(result.square(), 2).exp())
-log_ndtr = unary("log_ndtr", by_scipy("log_ndtr_cpu", "log_ndtr"),
-                 lambda grad, self, result: over(grad, ROOT_TWO_PI) * (-(result + over(self.pow(2), 2))).exp())
-i0e = unary("i0e", by_scipy("i0e_cpu", "i0e", halves=True),
-            lambda grad, self, result: grad * (call(i1e, [self]) - self.sgn() * result), widen=True, node="SpecialI0EBackward0",
-            lower=I0E)
+              ndtri_rule)
+log_ndtr = unary("log_ndtr", by_scipy("log_ndtr_cpu", "log_ndtr"), log_ndtr_rule)
+i0e = unary("i0e", by_scipy("i0e_cpu", "i0e", halves=True), i0e_rule, widen=True,
+            node="SpecialI0EBackward0", lower=I0E)
 i1e = unary("i1e", by_scipy("i1e_cpu", "i1e", halves=True), i1e_rule, widen=True, node="SpecialI1EBackward0",
             lower=I1E)
 defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
@@ -198,15 +213,21 @@ def xlog1py_kernel(xp: Any, self: Any, other: Any) -> Any:
 
 
 def xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
-    made = grad * other.log1p()
-    return made.masked_fill(self.eq(0).logical_and(other.le(-1)), 0)
+    made = call(xlog1py, [grad, other])
+    low = other.le(-1)
+    return made.masked_fill(self.eq(0).bitwise_and(low), 0)
+
+
+def xlog1py_other_rule(grad: Any, self: Any, other: Any) -> Any:
+    whole = plus(other, 1)
+    return grad * self / whole
 
 
 xlog1py_columns: Any = dict(lower="other if other != other else 0 if self == 0 else self * log1p(other)",
                             promote="float", widen=True, jvp="elementwise", batch=families.pointwise, variants="")
 xlog1py = defop(
     "special_xlog1py(Tensor self, Tensor other) -> Tensor",
-    kernel=xlog1py_kernel, vjp=dict(self=xlog1py_self, other=lambda grad, self, other: grad * self / plus(other, 1)),
+    kernel=xlog1py_kernel, vjp=dict(self=xlog1py_self, other=xlog1py_other_rule),
     node="SpecialXlog1PyBackward0", **xlog1py_columns,
 )
 defop(

@@ -20,6 +20,7 @@ from retrograd.ops.shared.elementwise import (
     limited,
     minus,
     no_complex_gradient,
+    number_beside,
     plus,
     refuse,
     times,
@@ -342,8 +343,10 @@ def sinc_kernel(xp: Any, self: Any) -> Any:
 
 def sinc_rule(grad: Any, self: Any) -> Any:
     angle, square = times(self, math.pi), times(self * self, math.pi)
-    slope = grad * conj((angle * angle.cos() - angle.sin()) / square)
-    return where(square.eq(0.0), 0, slope)
+    sine = angle.sin()
+    slope = grad * conj((angle * angle.cos() - sine) / square)
+    zero = number_beside(0, slope)
+    return where(square.eq(0.0), zero, slope)
 
 
 function("sinc", sinc_kernel, sinc_rule, "a = self * 3.141592653589793; 1 if self == 0 else sin(a) / a", widen=True)

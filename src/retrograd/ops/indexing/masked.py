@@ -121,18 +121,20 @@ def where_numbers(condition: Any, self: Any, other: Any) -> Any:
     if is_ordinary(condition) or not (tls.dispatch_modes or condition._flags & FLAG_SUBCLASS):
         return call(where, [condition, self, other])
     dtype = late.result_type(self, other)
-    pair = [t.to(dtype) if isinstance(t, Tensor) else late.scalar_tensor(t, dtype=dtype) for t in (self, other)]
-    return call(where, [condition, *pair])
+    last = other if isinstance(other, Tensor) else hooks.scalar_tensor(other, dtype)
+    first = self if isinstance(self, Tensor) else hooks.scalar_tensor(self, dtype)
+    return call(where, [condition, first.to(dtype), last.to(dtype)])
 
 
+# Before the overload with a number for `self`, which would read the value of a tensor without dimensions.
+where_scalar_other = defop(
+    "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+    kernel=where_numbers, composite=True, out=False, pattern="moves",
+)
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     kernel=where_numbers, composite=True, out=False,
     variants="function", pattern="moves",
-)
-where_scalar_other = defop(
-    "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-    kernel=where_numbers, composite=True, out=False, pattern="moves",
 )
 where_scalar = defop(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",

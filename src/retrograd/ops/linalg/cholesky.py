@@ -8,6 +8,7 @@ from retrograd.ops import late
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import (
     broadcast_batch,
+    check_factorized,
     check_floating,
     check_info,
     check_square,
@@ -19,7 +20,6 @@ from retrograd.ops.linalg.factors import (
 from retrograd.ops.linalg.lapack import INT32
 from retrograd.ops.linalg.triangular import check_systems, deprecated, linalg_solve_triangular, stacked
 from retrograd.ops.shared.elementwise import times
-from retrograd.ops.shared.families import everything
 
 
 def halved_diagonal(t: Any) -> Any:
@@ -75,7 +75,7 @@ linalg_cholesky_ex = defop(
 
 def linalg_cholesky(self: Any, upper: bool) -> Any:
     made, info = linalg_cholesky_ex(self, upper=upper, check_errors=False)
-    check_info(everything(info), "linalg.cholesky", not_positive)
+    check_factorized(info, "linalg.cholesky")
     return made
 
 

@@ -7,7 +7,10 @@ import numpy as np
 
 from retrograd.core import lean, storage
 from retrograd.core.dtypes import BY_NUMPY, is_inexact_type
-from retrograd.ops.shared.families import wrap_dim
+from retrograd.core.hooks import hooks
+from retrograd.core.modes import is_seen
+from retrograd.core.opdef import defop
+from retrograd.ops.shared.families import everything, wrap_dim
 
 INT32 = np.dtype(np.int32)
 
@@ -49,14 +52,14 @@ def supported(kernel: str, array: Any, even_empty: bool = True) -> None:
         raise NotImplementedError(f'"{kernel}" not implemented for \'{legacy(array)}\'')
 
 
-def check_info(info: Any, name: str, problem: Any) -> None:
+def check_info(info: Any, name: str, problem: Any, error: type[RuntimeError] = LinAlgError) -> None:
     """Raise for the first matrix of a stack that could not be factorized; `problem` makes the text from its info."""
     if info.size == 1 and not info.item():
         return
     places = np.flatnonzero(info)
     if len(places):
         which = f"(Batch element {places[0]}): " if info.ndim else ""
-        raise LinAlgError(f"{name}: {which}{problem(int(info.reshape(-1)[places[0]]))}")
+        raise error(f"{name}: {which}{problem(int(info.reshape(-1)[places[0]]))}")
 
 
 def singular_inverse(info: int) -> str:
@@ -71,6 +74,46 @@ def not_positive(info: int) -> str:
 
 def singular_solve(info: int) -> str:
     return "The solver failed because the input matrix is singular."
+
+
+def singular_factor(info: int) -> str:
+    return (f"U[{info},{info}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
+            "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+
+
+def singular_diagonal(info: int) -> str:
+    return f"D[{info},{info}] is zero and using it on ldl_solve would result in a division by zero."
+
+
+def other_problem(info: int) -> str:
+    return f"The factorization could not be completed (error code: {info})."
+
+
+PROBLEMS = {"inv": singular_inverse, "ldl": singular_diagonal, "lu": singular_factor, "solve": singular_solve,
+            "cholesky": not_positive}
+
+
+def check_factorization(info: Any, api_name: str, is_matrix: bool) -> None:
+    """Raise if a factorization failed; `info` is what LAPACK said, per matrix."""
+    if info.is_meta:
+        return
+    problem = next((text for part, text in PROBLEMS.items() if part in api_name), other_problem)
+    numbers = everything(info)
+    check_info(numbers.reshape(()) if is_matrix else numbers, api_name, problem,
+               RuntimeError if problem is singular_factor else LinAlgError)
+
+
+linalg_check_errors = defop("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+                            kernel=check_factorization, composite=True, variants="function", out=False)
+
+
+def check_factorized(info: Any, name: str) -> None:
+    """Raise if a factorization failed, by an op that dispatch modes see."""
+    if is_seen():
+        linalg_check_errors.prepare()
+        hooks.dispatch_mode(linalg_check_errors, [info, name, info.ndim == 0])
+    else:
+        check_factorization(info, name, info.ndim == 0)
 
 
 # ---- layouts

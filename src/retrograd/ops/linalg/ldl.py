@@ -10,10 +10,18 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.storage import contiguous_strides
 from retrograd.ops.linalg import lapack
-from retrograd.ops.linalg.factors import INT32, LinAlgError, check_floating, check_square, column_major, supported
+from retrograd.ops.linalg.factors import (
+    INT32,
+    check_factorized,
+    check_floating,
+    check_info,
+    check_square,
+    column_major,
+    singular_diagonal,
+    supported,
+)
 from retrograd.ops.linalg.triangular import stacked
 from retrograd.ops.memory.copy import meta_array
-from retrograd.ops.shared.families import everything
 
 
 def ldl_factor_kernel(xp: Any, self: Any, hermitian: bool, check_errors: bool) -> Any:
@@ -23,18 +31,8 @@ def ldl_factor_kernel(xp: Any, self: Any, hermitian: bool, check_errors: bool) -
     supported("ldl_factor_kernel_cpu", self)
     factors, pivots, info = lapack.ldl_factor(xp, self, hermitian)
     if check_errors:
-        check_ldl(name, info)
+        check_info(info, name, singular_diagonal)
     return column_major(factors), pivots, info
-
-
-def check_ldl(name: str, info: Any) -> None:
-    if info.size == 1 and not info.item():
-        return
-    places = np.flatnonzero(info)
-    if len(places):
-        which = f"(Batch element {places[0]}): " if info.ndim else ""
-        k = int(info.reshape(-1)[places[0]])
-        raise LinAlgError(f"{name}: {which}D[{k},{k}] is zero and using it on ldl_solve would result in a division by zero.")
 
 
 ldl_factor_ex = defop(
@@ -47,8 +45,7 @@ ldl_factor_ex = defop(
 
 def ldl_factor_tensors(self: Any, hermitian: bool) -> Any:
     made, pivots, info = ldl_factor_ex(self, hermitian=hermitian)
-    if not info.is_meta:
-        check_ldl("torch.linalg.ldl_factor", everything(info))
+    check_factorized(info, "torch.linalg.ldl_factor")
     return ldl_factor.result_type(made, pivots)
 
 

@@ -3,26 +3,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograd.core.api import expose
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import (
+    check_factorized,
     check_floating,
+    check_info,
     check_pivots,
     check_square,
     check_unpack,
     column_major,
     legacy,
+    singular_factor,
     supported,
 )
 from retrograd.ops.linalg.lapack import INT32
 from retrograd.ops.linalg.triangular import check_product, deprecated, linalg_solve_triangular, stacked
 from retrograd.ops.shared.dtype_checks import without_gradient
-from retrograd.ops.shared.families import everything
 from retrograd.ops.shared.triangles import lower_part, upper_part
 
 
@@ -34,22 +34,11 @@ def check_lu(name: str, A: Any, pivot: bool) -> None:
     supported("lu_cpu", A, even_empty=False)
 
 
-def division_by_zero(name: str, info: Any) -> None:
-    if info.size == 1 and not info.item():
-        return
-    places = np.flatnonzero(info)
-    if len(places):
-        k = int(info.reshape(-1)[places[0]])
-        raise RuntimeError(f"{name}: {f'(Batch element {places[0]}): ' if info.ndim else ''}U[{k},{k}] is zero and using it on "
-                           "lu_solve would result in a division by zero. If you still want to perform the factorization, "
-                           "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
-
-
 def lu_factor_kernel(xp: Any, A: Any, pivot: bool, check_errors: bool) -> Any:
     check_lu("torch.lu_factor", A, pivot)
     lu, pivots, info = lapack.lu_factor(xp, A)
     if check_errors:
-        division_by_zero("torch.linalg.lu_factor_ex", info)
+        check_info(info, "torch.linalg.lu_factor_ex", singular_factor, RuntimeError)
     return column_major(lu), pivots, info
 
 
@@ -146,7 +135,7 @@ linalg_lu_factor_ex = defop(
 
 def lu_factor(A: Any, pivot: bool) -> Any:
     made, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
-    division_by_zero("torch.linalg.lu_factor", everything(info))
+    check_factorized(info, "torch.linalg.lu_factor")
     return linalg_lu_factor.result_type(made, pivots)
 
 

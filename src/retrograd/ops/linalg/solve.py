@@ -6,6 +6,7 @@ from typing import Any
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import (
+    check_factorized,
     check_floating,
     check_info,
     check_square,
@@ -18,7 +19,7 @@ from retrograd.ops.linalg.factors import (
 from retrograd.ops.linalg.lapack import adjoint
 from retrograd.ops.linalg.lu import linalg_lu_solve
 from retrograd.ops.linalg.triangular import check_product, has_vector, run_stacked, stacked
-from retrograd.ops.shared.families import everything, is_watched, with_attributes
+from retrograd.ops.shared.families import is_watched, with_attributes
 
 
 # ---- inverses
@@ -41,7 +42,7 @@ linalg_inv_ex = defop(
 
 def linalg_inv(A: Any) -> Any:
     made, info = linalg_inv_ex(A)
-    check_info(everything(info), "linalg.inv", singular_inverse)
+    check_factorized(info, "linalg.inv")
     return made
 
 
@@ -118,7 +119,7 @@ linalg_solve_ex_ = defop(
 
 def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
     made, _, _, info = linalg_solve_ex_(A, B, left=left)
-    check_info(everything(info), "torch.linalg.solve", singular_solve)
+    check_factorized(info, "torch.linalg.solve")
     return made
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.dtypes import is_inexact_type
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
@@ -293,9 +294,9 @@ linalg_eigvals_ = defop(
 
 
 def linalg_eigvals(self: Any) -> Any:
-    if not will_differentiate(self):
-        return linalg_eigvals_(self)
-    return linalg_eig(self)[0]
+    if will_differentiate(self) or is_seen():
+        return linalg_eig(self)[0]
+    return linalg_eigvals_(self)
 
 
 defop("linalg_eigvals(Tensor self) -> Tensor",

@@ -121,7 +121,8 @@ def nansum_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> An
 
 
 def nansum_backward(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-    return spread_sum(grad.to(self.dtype), self.shape, dim, keepdim) * self.isnan().logical_not()
+    given = self.isnan().logical_not()
+    return spread_sum(grad.to(self.dtype), self.shape, dim, keepdim) * given
 
 
 nansum = defop(
@@ -394,7 +395,8 @@ def var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool)
     freedom = count - correction
     if freedom <= 0 and (self.ndim == 0 or dim is None):
         return grad * late.where(self == middle, math.nan, math.inf)
-    return times(grad, 2.0 / freedom if freedom else math.inf) * (self - middle)
+    difference = self - middle
+    return times(grad, 2.0 / freedom if freedom else math.inf) * difference
 
 
 def std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -552,7 +554,7 @@ def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Any, keepdim: bo
         scaled = self.sgn() * self.abs().pow(p - 1).masked_fill(self == 0, 0)
         return scaled * grad * norm.pow(1 - p)
     scaled = self.sgn() * self.abs().pow(p - 1) if p < 2 else self * self.abs().pow(p - 2)
-    return scaled * (grad / norm.pow(p - 1)).masked_fill(norm == 0, 0)
+    return scaled * finite(grad / norm.pow(p - 1), norm)
 
 
 def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: bool) -> Any:

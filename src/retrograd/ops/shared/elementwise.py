@@ -10,6 +10,8 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, HALVES, is_complex_type
+from retrograd.core.hooks import hooks
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OPS, defop, find_packet, load, out_overload
 from retrograd.core.state import grad_enabled, slow_path, tls
 from retrograd.core.tensor import Tensor, wants_grad
@@ -144,9 +146,10 @@ def over(tensor: Any, number: Any) -> Any:
 
 
 def blanked(fresh: Any, mask: Any) -> Any:
-    """0 where `mask` is set, written in place into an unshared value, which keeps its memory order; transforms and modes
-    get a new one."""
-    return fresh.masked_fill(mask, 0) if must_not_write(fresh, mask) else fresh.masked_fill_(mask, 0)
+    """0 where `mask` is set, written in place into an unshared value, which keeps its memory order; transforms get a new
+    one."""
+    copies = slow_path() and (tls.transforms or tls.function_modes) or fresh._flags or mask._flags
+    return fresh.masked_fill(mask, 0) if copies else fresh.masked_fill_(mask, 0)
 
 
 def must_not_write(fresh: Any, value: Any) -> bool:
@@ -156,7 +159,26 @@ def must_not_write(fresh: Any, value: Any) -> bool:
 
 def less_from(number: Any, tensor: Any) -> Any:
     """number - tensor."""
+    if is_seen():
+        return late.empty_like(tensor).fill_(number).sub_(tensor)
     return call(find_packet("sub").Tensor, [number, tensor, 1])      # type: ignore[union-attr]
+
+
+def divided_by(number: Any, tensor: Any) -> Any:
+    """number / tensor."""
+    if is_seen():
+        return late.empty_like(tensor).fill_(number).div_(tensor)
+    return call(find_packet("div").Tensor, [number, tensor])         # type: ignore[union-attr]
+
+
+def minus_times(grad: Any, factor: Any) -> Any:
+    """-grad * factor, where the factor is computed first."""
+    return -grad * factor
+
+
+def number_beside(number: Any, tensor: Any) -> Any:
+    """The number for a `where`, made a tensor at this point if a mode sees it."""
+    return hooks.scalar_tensor(number, tensor.dtype) if is_seen() else number
 
 
 def maybe_times(grad: Any, factor: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core.opdef import defop
 from retrograd.ops import late
-from retrograd.ops.linalg import factors, lu
+from retrograd.ops.linalg import lu
 
 
 def declare(schema: str, kernel: Any, variants: str = "function") -> None:
@@ -30,20 +30,6 @@ def check_size(size: Any, min: int | None, max: int | None) -> None:
     if min is not None and max is not None and max <= 2:
         raise ValueError(f"Max value to constrain_range_for_size must be greater than 2. got: {max}")
     check_range(size, min or 0, max)
-
-
-def check_factorization(info: Any, api_name: str, is_matrix: bool) -> None:
-    """Raise if a factorization failed; `info` is what LAPACK said, per matrix."""
-    problem = next((text for part, text in PROBLEMS.items() if part in api_name), other_problem)
-    numbers = info.reshape(()) if is_matrix else info
-    factors.check_info(numbers.numpy(), api_name, problem)
-
-
-def other_problem(info: int) -> str:
-    return f"The factorization could not be completed (error code: {info})."
-
-
-PROBLEMS = {"inv": factors.singular_inverse, "solve": factors.singular_solve, "cholesky": factors.not_positive}
 
 
 def keep(token: Any, check: Any, *values: Any) -> Any:
@@ -97,7 +83,6 @@ declare("_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tens
         "Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
         lambda input, weight, bias, mean, var, momentum, eps: late.native_batch_norm(
             input, weight, bias, mean, var, False, momentum, eps))
-declare("_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", check_factorization)
 declare("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
         lambda self, pivot, check_errors: lu.linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors))
 declare("native_norm(Tensor self, Scalar p=2) -> Tensor",

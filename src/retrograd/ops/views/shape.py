@@ -14,7 +14,8 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, clone, contiguous, contiguous_format
 from retrograd.ops.shared import geometry
@@ -167,9 +168,10 @@ def reshaped(self: Any, shape: Any) -> Any:
     if array.flags.c_contiguous:
         return call(view, [self, size])
     strides = geometry.view_strides(array.shape, storage.strides_of(array), size)
-    if strides is not None and self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None:
-        return call(view, [self, size])
     if strides is not None:
+        if self._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes) or (
+                self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None):
+            return call(view, [self, size])
         return call(reshape_alias, [self, size, strides])
     return call(unsafe_view, [call(clone, [self, contiguous_format]), size])
 
