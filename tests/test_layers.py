@@ -25,8 +25,8 @@ NO_HIDDEN_IMPORTS = ("core", "ops", "autograd")
 PUBLIC_ONLY = ("nn", "optim", "utils", "distributed", "distributions")
 INTERNAL = set(LAYERS) - {"autograd"}
 # parts of the core that PyTorch keeps, by name, under torch.utils
-CORE_UNDER_UTILS = ("retrograd.utils._foreach_utils", "retrograd.utils._mode_utils", "retrograd.utils._python_dispatch",
-                    "retrograd.utils._pytree")
+CORE_UNDER_UTILS = ("retrograd.utils._debug_mode._mode", "retrograd.utils._debug_mode._utils", "retrograd.utils._foreach_utils",
+                    "retrograd.utils._mode_utils", "retrograd.utils._python_dispatch", "retrograd.utils._pytree")
 OP_NAMESPACE = "retrograd.ops"      # users write torch.ops.aten.mul; the tables in it are not theirs
 PUBLIC_AUTOGRAD = {"", "anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "gradcheck", "graph",
                    "profiler", "profiler_util", "variable"}

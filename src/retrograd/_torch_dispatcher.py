@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from retrograd.core import api, modes
+from retrograd.core import api, modes, subclass
 from retrograd.core.dispatch_keys import ALIASES, ALONE, BACKENDS, DispatchKey, DispatchKeySet, local_keys, priority
 from retrograd.core.dispatch_keys import parse_key as named_key
 from retrograd.core.modes import Guard, no_dispatch
@@ -279,16 +279,10 @@ def infra_mode(key: ModeKey) -> Any:
     return next((mode for mode in reversed(tls.dispatch_modes) if getattr(mode, "_mode_key", None) is key), None)
 
 
-def push_function_mode(mode: Any) -> None:
-    mode.__enter__()
-
-
 def pop_function_mode() -> Any:
     if not tls.function_modes:
         raise AssertionError("Trying to pop from empty mode stack")
-    mode = tls.function_modes[-1]
-    mode.__exit__(None, None, None)
-    return mode
+    return subclass.pop_function_mode()
 
 
 def function_mode_at(index: int) -> Any:

@@ -236,7 +236,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_jit_get_schemas_for_operator": "_torch_dispatcher:schemas_of",
         "_parse_dispatch_key": "_torch_dispatcher:parse_key",
         "_pop_torch_function_stack": "_torch_dispatcher:pop_function_mode",
-        "_push_on_torch_function_stack": "_torch_dispatcher:push_function_mode",
+        "_push_on_torch_function_stack": "core.subclass:push_function_mode",
         "_SchemaArgType": "library.schema_info:SchemaArgType",
         "_SchemaArgument": "library.schema_info:SchemaArgument",
         "_SchemaInfo": "library.schema_info:SchemaInfo",

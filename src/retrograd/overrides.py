@@ -96,8 +96,9 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
     >>> mean_of(Anything())
     'mean_of was called'
     """
-    overriding = subclass.overriding_arguments(tuple(relevant_args), {})
-    types = tuple([type(t) for t in overriding])
+    relevant_args = tuple(relevant_args)
+    overriding = subclass.overriding_arguments(relevant_args, {})
+    types = subclass.types_of_protocol(relevant_args)
     modes = tls.function_modes
     if modes and tls.function_disabled < 2:
         mode = modes.pop()

@@ -24,6 +24,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, Packet, find_packet, load
+from retrograd.core.ranges import RangeOps
 from retrograd.core.recipe import Binding
 from retrograd.core.schema import Schema
 from retrograd.core.signatures import signature_of
@@ -398,21 +399,6 @@ class Namespace:
 
 
 NAMESPACES: dict[str, str] = {}         # the module that declares the ops of a namespace, imported when it is first used
-
-
-class RangeOps:
-    """`ops.profiler`: named ranges opened and closed by hand; no-ops while no profiler is active."""
-
-    def _record_function_enter(self, name: str, args: str | None = None) -> tuple[Any, ...]:
-        recorder = tls.profiler
-        return recorder, None if recorder is None else recorder.begin_range(name)
-
-    _record_function_enter_new = _record_function_enter
-
-    def _record_function_exit(self, handle: tuple[Any, ...]) -> None:
-        recorder, record = handle
-        if recorder is not None:
-            recorder.end_of(record)
 
 
 class Ops:

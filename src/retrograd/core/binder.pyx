@@ -275,7 +275,7 @@ cdef class Entry:
         return self if instance is None or not self.is_method else MethodType(self, instance)
 
     def __repr__(self):
-        return f"<method '{self.name}' of 'torch.Tensor' objects>" if self.is_method else f"<built-in method {self.name}>"
+        return f"<method '{self.name}' of 'torch._C.TensorBase' objects>" if self.is_method else f"<built-in method {self.name}>"
 
     def __reduce__(self):
         return (getattr, (Tensor, self.name)) if self.is_method else self.name
@@ -485,7 +485,7 @@ cdef class Question:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self):
-        return f"<method '{self.__name__}' of 'torch.Tensor' objects>"
+        return f"<method '{self.__name__}' of 'torch._C.TensorBase' objects>"
 
     def __reduce__(self):
         return getattr, (Tensor, self.__name__)

@@ -161,6 +161,17 @@ def overriding_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[An
     return found
 
 
+def types_of_protocol(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The types of arguments that have a `__torch_function__`, Tensor among them, subclasses before their bases."""
+    found: list[Any] = []
+    for value in args:
+        for t in value if type(value) is list or type(value) is tuple else (value,):
+            cls = type(t)
+            if cls not in found and (cls is Tensor or overrides_function(cls)):
+                found.insert(next((i for i, other in enumerate(found) if issubclass(cls, other)), len(found)), cls)
+    return tuple(found)
+
+
 def overrides_function(cls: Any) -> bool:
     """Whether instances of `cls` override functions."""
     handler = getattr(cls, "__torch_function__", None)
@@ -280,23 +291,34 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        if self.watches_attributes:
-            watch_attributes(1)
-        tls.function_modes.append(self)
-        switches.function_modes += 1
-        add_slow_path(1)
+        push_function_mode(self)
         return self
 
     def __exit__(self, *args: object) -> None:
-        tls.function_modes.pop()
-        switches.function_modes -= 1
-        add_slow_path(-1)
-        if self.watches_attributes:
-            watch_attributes(-1)
+        pop_function_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
         return cls(*args, **kwargs)
+
+
+def push_function_mode(mode: Any) -> None:
+    """Put any object with `__torch_function__` on top of the stack of modes."""
+    if getattr(mode, "watches_attributes", True):
+        watch_attributes(1)
+    tls.function_modes.append(mode)
+    switches.function_modes += 1
+    add_slow_path(1)
+
+
+def pop_function_mode() -> Any:
+    """Remove the innermost mode and return it."""
+    mode = tls.function_modes.pop()
+    switches.function_modes -= 1
+    add_slow_path(-1)
+    if getattr(mode, "watches_attributes", True):
+        watch_attributes(-1)
+    return mode
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import retrograd as torch
 from retrograd.fx._checks import _assert
-from retrograd.fx._names import BOUND_TO_KERNELS
 from retrograd.fx.graph import Graph
 from retrograd.fx.node import Node, map_aggregate
 from retrograd.fx.traceback import current_meta, has_preserved_node_meta
@@ -182,29 +181,10 @@ def record_call(tracer: TracerBase, func: Any, args: Any, kwargs: dict[str, Any]
         return Attribute(args[0], getattr(getattr(func, "__self__", None), "__name__", name))
     if is_tensor_method_or_property(func):
         return tracer.create_proxy("call_method", METHOD_OF.get(name, name), tuple(args), kwargs)
-    args, kwargs = as_recorded(func, args, kwargs)
     return tracer.create_proxy("call_function", func, tuple(args), kwargs)
 
 
 METHOD_OF = {f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "pow", "eq", "ne", "lt", "le", "gt", "ge")}
-
-
-def as_recorded(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Arguments of a function of nn.functional as PyTorch's tracing has them: those without a default by position, all
-    others by name."""
-    if getattr(func, "__module__", "") not in ("retrograd.nn.functional", "torch.nn.functional") or (
-            func.__name__ in BOUND_TO_KERNELS):
-        return args, kwargs
-    try:
-        signature = inspect.signature(func)
-        bound = signature.bind(*args, **kwargs)
-    except (TypeError, ValueError):
-        return args, kwargs
-    if any([p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()]):
-        return args, kwargs
-    bound.apply_defaults()
-    positional = [bound.arguments[n] for n, p in signature.parameters.items() if p.default is p.empty]
-    return positional, {n: bound.arguments[n] for n, p in signature.parameters.items() if p.default is not p.empty}
 
 
 def contains_proxy(value: Any) -> bool:

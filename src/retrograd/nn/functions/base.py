@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +18,23 @@ def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
     def public(*args: Any, **kwargs: Any) -> Any:
         relevant = (*args, *kwargs.values()) if kwargs else args
         if look(relevant) and has_torch_function(relevant):
-            return handle_torch_function(public, relevant, *args, **kwargs)
+            positional, named = declared_form(function, args, kwargs)
+            return handle_torch_function(public, relevant, *positional, **named)
         return function(*args, **kwargs)
     return public
+
+
+def declared_form(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as handlers get them: those without a default by position, all others by name.
+
+    >>> declared_form(lambda input, p=0.5, training=True: None, (1, 0.2), {})
+    ([1], {'p': 0.2, 'training': True})
+    """
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    required = [name for name, p in signature.parameters.items() if p.default is p.empty]
+    return [bound.arguments.pop(name) for name in required], dict(bound.arguments)
 
 
 def aten(name: str, module: str = __name__, doc: str = "") -> Callable[..., Any]:
