@@ -345,6 +345,15 @@ def test_large_arguments_in_fused_code() -> None:
             torch.testing.assert_close(f(values), expected)
 
 
+def test_results_larger_than_the_caches_are_written_whole() -> None:
+    x, rows = torch.arange(2_800_001) % 1000 / 8, torch.arange(3.0).reshape(-1, 1)
+    f = torch.compile(lambda: [(x * 2 + rows) * 0.5, (x * 2 + rows) > 4])
+    expected = f()
+    with backend_config.patch(fusion_threshold=0, fusion_code=True):
+        for _ in range(3):
+            assert all([torch.equal(made, wanted) for made, wanted in zip(f(), expected, strict=True)])
+
+
 def test_subtracting_a_bool_still_raises_after_deferred_subtractions() -> None:
     x = torch.rand(4)
     for _ in range(3):

@@ -65,7 +65,7 @@ def region_text(region: Region, name: str) -> str:
     place = {value: i for i, (value, _) in enumerate(region.inputs)}
     emit(f"#define T {ELEMENTS[c]}")
     numbers = [f"  const T v_n{number} = (T)num[{i}].d;" for i, number in enumerate(region.numbers())]
-    emit(f"static void {name}(char **p, const long *s, long n, const Number *num, double *sums) {{")
+    emit(f"static void {name}(char **p, const long *s, long n, const Number *num, double *sums, int streams) {{")
     out += numbers
     steps = [step for statement in region.statements for step in renamed(statement)]
     if any(["largest" in names_in(e) for _, e in steps]):
@@ -106,7 +106,7 @@ def region_text(region: Region, name: str) -> str:
     for i in range(len(region.sums)):
         emit(f"    sum{i} += b{i};")
     for i, (_, dtype) in enumerate(region.outputs):
-        emit(f"    STORE({c}{KINDS[dtype]}, {first + i})")
+        emit(f"    STORE({ELEMENTS[dtype]}, {c}{KINDS[dtype]}, {first + i})")
     emit("  }")
     for i in range(len(region.sums)):
         emit(f"  sums[{i}] = sum{i};")
@@ -149,6 +149,7 @@ def source(program: Sequence) -> str:
         pointers = ", ".join([f"v[{o}]" for o in operands])
         numbers = ", ".join([f"num[{n}]" for n in region.numbers()]) or "{0}"
         parts.append(f"  {{ char *q[] = {{{pointers}}}; const Number m[] = {{{numbers}}};")
-        parts.append(f"    run(region{i}, q, g[{i}], m, parallel, {len(region.sums)}, finish{i}); }}")
+        last = int(all([o < program.given for o in operands[len(region.inputs):]]))
+        parts.append(f"    run(region{i}, q, g[{i}], m, parallel, {len(region.sums)}, finish{i}, {last}); }}")
     parts.append("}")
     return "\n".join(parts) + "\n"
