@@ -236,6 +236,17 @@ def test_one_of_several_views_is_not_written_to(make: Any, name: str) -> None:
         second.sum().backward()
 
 
+@pytest.mark.parametrize("view", [lambda t: t.view(1, 3), lambda t: t.transpose(0, 9), lambda t: t.expand(7, 7)])
+def test_a_view_of_an_overwritten_view_names_the_write_before_a_wrong_argument(view: Any) -> None:
+    base = leaf(1.0, 2.0, 3.0, 4.0) * 1
+    first, _ = base.chunk(2)
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="Output 0 of SplitBackward0 is a view and its base"):
+        view(first)
+    with torch.no_grad(), pytest.raises((RuntimeError, IndexError), match="invalid for input|out of range|must match"):
+        view(first)
+
+
 def test_several_views_without_a_gradient_may_be_written_to() -> None:
     base = torch.zeros(2)
     first, second = base.unbind()

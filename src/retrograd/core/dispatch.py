@@ -373,6 +373,8 @@ def call_view(op: OpDef, args: Any) -> Any:
         values[0] = x
         made = spread(native, values)
     if made is None:
+        if source._view is not None and (switches.any_mode == 0 or grad_enabled()):
+            refresh(source)               # if its base was overwritten, that is the first error
         made = run_kernel(op, args, [x, *args[1:]])
     if op.flips:
         out = make_view(op, source, tuple(args[1:]), made)
