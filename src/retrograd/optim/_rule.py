@@ -70,8 +70,8 @@ class Rule(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Take one step; `closure` recomputes the loss."""
-        with torch.set_grad_enabled(bool(self.defaults.get("differentiable", False))):
-            loss = loss_of(closure)
+        with torch.set_grad_enabled(True) if self.defaults.get("differentiable") else torch.no_grad():
+            loss = None if closure is None else loss_of(closure)
             for group in self.param_groups:
                 self._step_group(group)
         return loss

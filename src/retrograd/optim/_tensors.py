@@ -81,7 +81,10 @@ def method_of_items(name: str) -> Callable[..., Any]:
             found = lambda *args, **kwargs: each(single, args, kwargs)
         elif name.endswith("_"):
             def found(tensors: Tensors, *args: Any, **kwargs: Any) -> Tensors:
-                whole(list(tensors), *[list(a) if type(a) is Tensors else a for a in args], **kwargs)
+                if len(args) == 1 and type(args[0]) is Tensors:                  # the most frequent case, quickly
+                    whole(list(tensors), list(args[0]), **kwargs)
+                else:
+                    whole(list(tensors), *[list(a) if type(a) is Tensors else a for a in args], **kwargs)
                 return tensors
         else:
             found = lambda *args, **kwargs: Tensors(whole(*[list(a) if type(a) is Tensors else a for a in args], **kwargs))

@@ -74,15 +74,17 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         if profiler_enabled():
             with record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return run_with_hooks(step, self, args, kwargs)
-        return run_with_hooks(step, self, args, kwargs)
+        own = self.__dict__
+        if own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks") or global_pre_hooks or (
+                global_post_hooks):
+            return run_with_hooks(step, self, args, kwargs)
+        return step(self, *args, **kwargs)
     hooked.hooked = True  # type: ignore[attr-defined]
     return hooked
 
 
 def run_with_hooks(step: Callable[..., Any], self: Any, args: Any, kwargs: Any) -> Any:
     before, after = self.__dict__.get("_optimizer_step_pre_hooks"), self.__dict__.get("_optimizer_step_post_hooks")
-    if not (before or after or global_pre_hooks or global_post_hooks):
-        return step(self, *args, **kwargs)
     everything = (self, *args)
     for hook in chain(list(global_pre_hooks.values()), list((before or {}).values())):
         result = hook(self, everything, kwargs)

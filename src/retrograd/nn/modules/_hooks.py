@@ -265,13 +265,18 @@ class Hooked:
     _compiled_call_impl: Any = None
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        if self._compiled_call_impl is not None:
+        own = self.__dict__               # an attribute of a class with `__getattr__` costs several times as much
+        if "_compiled_call_impl" in own:
             return self._compiled_call_impl(*args, **kwargs)
-        if self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks or (
-                everywhere.backward_pre_hooks or everywhere.backward_hooks or everywhere.forward_hooks
-                or everywhere.forward_pre_hooks):
+        try:
+            hooked = (own["_backward_hooks"] or own["_backward_pre_hooks"] or own["_forward_hooks"] or own["_forward_pre_hooks"]
+                      or everywhere.backward_pre_hooks or everywhere.backward_hooks or everywhere.forward_hooks
+                      or everywhere.forward_pre_hooks)
+        except KeyError:                  # `Module.__init__` was not called: the error is that of a missing attribute
+            hooked = True
+        if hooked:
             return self._call_impl(*args, **kwargs)
-        return self.forward(*args, **kwargs)
+        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks

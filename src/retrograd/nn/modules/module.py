@@ -178,10 +178,12 @@ class Module(Converted, Hooked, Stateful):
     # ---- attributes
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for registry in ("_parameters", "_buffers", "_modules"):
-            found = own.get(registry)
-            if found is not None and name in found:
-                return found[name]
+        if "_parameters" in own and name in (parameters := own["_parameters"]):
+            return parameters[name]
+        if "_buffers" in own and name in (buffers := own["_buffers"]):
+            return buffers[name]
+        if "_modules" in own and name in (modules := own["_modules"]):
+            return modules[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
