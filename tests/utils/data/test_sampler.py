@@ -67,3 +67,11 @@ def test_wrong_arguments_are_refused(make: Any, message: str) -> None:
 def test_a_sampler_has_to_say_its_order() -> None:
     with pytest.raises(NotImplementedError):
         iter(Sampler())
+
+
+def test_a_sampler_of_any_length_starts_at_once() -> None:
+    torch.manual_seed(0)
+    drawn = iter(RandomSampler(range(5), replacement=True, num_samples=10**18))
+    assert [next(drawn) for _ in range(6)] == [1, 0, 4, 3, 4, 0]
+    passes = iter(RandomSampler(range(5), num_samples=10**18))
+    assert sorted(next(passes) for _ in range(5)) == [0, 1, 2, 3, 4]

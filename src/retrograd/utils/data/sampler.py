@@ -67,14 +67,24 @@ class RandomSampler(Sampler[int]):
         n, count = len(self.data_source), self.num_samples
         generator = new_generator() if self.generator is None else self.generator
         if self.replacement:        # drawn 32 at a time, as the stream of the generator has it
-            for size in [32] * (count // 32) + [count % 32]:
+            for size in pieces(count, 32):
                 yield from torch.randint(high=n, size=(size,), dtype=torch.int64, generator=generator).tolist()
         else:
-            for size in [n] * (count // n) + [count % n]:
+            for size in pieces(count, n):
                 yield from torch.randperm(n, generator=generator).tolist()[:size]
 
     def __len__(self) -> int:
         return self.num_samples
+
+
+def pieces(count: int, most: int) -> Iterator[int]:
+    """`count` in pieces of `most`, and a last one of what is left, which may be 0: one by one, as programs ask for 1e10.
+
+    >>> list(pieces(7, 3))
+    [3, 3, 1]
+    """
+    yield from itertools.repeat(most, count // most)
+    yield count % most
 
 
 def new_generator() -> Any:
