@@ -53,13 +53,15 @@ def test_convolutions(rank: int, groups: int, settings: Any, monkeypatch: pytest
                   (2, 4, *sizes), (4, 2, *kernel), (2 * groups,)), monkeypatch)
 
 
-# in strips, in several phases, with more padding than kernel, small images together, many channels
+# in strips, in several phases, with more padding than kernel, small images together, many channels, few outputs
 LARGER: list[tuple[Any, ...]] = [
     ((3, 5, 40, 37), (70, 5, 3, 3), dict(padding=1)), ((2, 3, 50, 41), (9, 3, 7, 5), dict(stride=(2, 3), padding=(3, 1))),
     ((13, 17, 5, 4), (11, 17, 3, 3), dict(padding=2, dilation=2)),
     ((2, 6, 33, 9), (12, 2, 1, 2), dict(groups=3, padding=(3, 2))),
     ((1, 2, 4000), (6, 2, 5), dict(stride=2)), ((2, 3, 9, 12, 14), (10, 3, 2, 3, 3), dict(stride=(1, 2, 1), padding=1)),
     ((2, 100, 6, 7), (5, 100, 3, 3), dict(padding=1)), ((2, 4, 30, 30), (8, 4, 9, 9), dict(stride=9)),
+    ((4, 40, 3, 2), (33, 40, 3, 3), dict(padding=1, stride=2)), ((2, 30, 9), (20, 30, 3), dict(padding=2, dilation=2)),
+    ((1, 24, 3, 4, 2), (30, 24, 2, 3, 2), dict(padding=1)), ((1, 20, 2, 1), (20, 20, 3, 3), dict(padding=1)),
 ]
 
 
@@ -76,7 +78,7 @@ def test_convolutions_of_larger_images(image: Any, kernel: Any, settings: Any, d
     both_ways(run(scaled[1], image, turned, (kernel[0],), dtype=dtype), monkeypatch)
 
 
-@pytest.mark.parametrize(("image", "kernel", "settings"), LARGER[:6])
+@pytest.mark.parametrize(("image", "kernel", "settings"), LARGER[:6] + LARGER[-4:])
 def test_convolutions_have_the_same_bits_with_any_number_of_threads(image: Any, kernel: Any, settings: Any) -> None:
     convolve = getattr(F, f"conv{len(image) - 2}d")
     before, made = torch.get_num_threads(), []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.algorithms import native
+from retrograd.core.algorithms import matrices, native
 from retrograd.core.copying import contiguous, copy_of
 from retrograd.core.dtypes import HALVES
 from retrograd.ops.linalg.lapack import address_of
@@ -49,6 +49,8 @@ def convolve(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any = None) -
     described = known_settings(len(x), x.shape[1], y.shape[1], g.groups, x.shape[2:], g.kernel, g.stride, g.padding, g.dilation,
                                y.shape[2:])
     if not one_by_one(x, y, g):
+        if weight_bound(x, y, g):
+            return by_columns(what[0], x, weight, y, g, bias)
         operands = (y, weight, x) if what == "spread" else (x, weight, y)
         if native.convolve_tiles(*operands, described, what[0], bias) is not None:
             return arrays[place]
@@ -65,6 +67,44 @@ def one_by_one(x: Any, y: Any, g: Any) -> bool:
     if x.shape[1] == g.groups and y.shape[1] <= 4 * g.groups:
         return True
     return max(g.kernel) == max(g.stride) == 1 and not any(g.padding) and x[0, 0].size >= 512
+
+
+def weight_bound(x: Any, y: Any, g: Any) -> bool:
+    """Whether the outputs are so few that reading the weights takes most of the time."""
+    return g.groups == 1 and len(y) * y[0, 0].size <= 4 * y.shape[1] and (len(g.kernel) < 3 or len(y) == 1)
+
+
+def by_columns(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any) -> Any:
+    """One matrix product for all images of a batch, which stand side by side: they are another dimension of one image.
+    Measured, one thread, float32, 4x512x1x1 with 512 filters of 3x3: 0.8 ms, 5.5 ms by tiles, which lay out weights anew.
+    """
+    batch, joined = len(x), len(x) > 1
+    def widest(sizes: Any, filler: int) -> Any:
+        return (filler, *sizes) if joined else sizes
+    described = known_settings(1, x.shape[1], 1, 1, widest(x.shape[2:], batch), widest(g.kernel, 1), widest(g.stride, 1),
+                               widest(g.padding, 0), widest(g.dilation, 1), widest(y.shape[2:], batch))
+    flat = weight.reshape(len(weight), -1)
+    if what == "s":
+        made, between = np.zeros((x.shape[1], batch, *x.shape[2:]), x.dtype), matrices(flat.T, side_by_side(y))
+        if native.fold(contiguous(between), made, described) is None:
+            return None
+    else:
+        between = np.empty((flat.shape[1], batch * y[0, 0].size), x.dtype)
+        if native.unfold(side_by_side(x), between, described) is None:
+            return None
+        if what == "m":
+            return contiguous(matrices(side_by_side(y), between.T)).reshape(weight.shape)
+        made = matrices(flat, between).reshape(len(flat), batch, *y.shape[2:])
+    if bias is not None:
+        made += bias.reshape(-1, *[1] * (made.ndim - 1))
+    if 1 in made.shape[:2]:       # nothing moves; an array made by `swapaxes` would keep odd strides
+        return made.reshape(batch, len(made), *made.shape[2:])
+    return contiguous(made.swapaxes(0, 1))
+
+
+def side_by_side(x: Any) -> Any:
+    """(batch, channels, *sizes) as a matrix with a row for each channel."""
+    return contiguous(x.swapaxes(0, 1)).reshape(x.shape[1], -1)
 
 
 def channel_sums(x: Any) -> Any:
