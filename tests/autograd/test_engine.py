@@ -694,7 +694,7 @@ def test_accumulators_of_a_node_run_in_pytorchs_order(hooked: str) -> None:
         leaves, log = [leaf(1.0) for _ in range(count)], []
         for i, x in enumerate(leaves):
             register = x.register_hook if hooked == "tensor" else x.register_post_accumulate_grad_hook
-            register(lambda _, i=i: log.append(i))
+            register(lambda _, i=i, log=log: log.append(i))
         torch.cat(leaves).sum().backward()
         assert log == expected
 

@@ -75,13 +75,13 @@ ON_TENSORS = {
     "digamma.default is not elementwise": "_standard_gamma_grad.output lgamma.self",
     "leaky_relu_backward.default has no loop for self_is_result": "leaky_relu.self leaky_relu_backward.grad_output",
     "log_sigmoid_backward.default is not elementwise": "log_sigmoid_backward.grad_output",
-    "masked_fill.Scalar is not elementwise":
-        "atan2.other atan2.self copysign_Scalar.self copysign_Tensor.self fmax.other fmax.self fmin.other fmin.self "
-        "maximum.other maximum.self minimum.other minimum.self special_xlog1py.self xlogy_Tensor.self",
+    "masked_fill.Scalar is not elementwise": "fmax.other fmax.self fmin.other fmin.self special_xlog1py.self xlogy_Tensor.self",
+    "masked_fill_.Scalar is not elementwise":
+        "copysign_Scalar.self copysign_Tensor.self maximum.other maximum.self minimum.other minimum.self",
     "new_zeros.default is not elementwise": "copysign_Tensor.other sgn.self",
     "pow.Scalar is not elementwise": "ldexp_Tensor.self logaddexp2.other logaddexp2.self",
     "scalar_tensor.default is not elementwise":
-        "clamp_Tensor.max clamp_Tensor.min clamp_Tensor.self clamp_max.self clamp_max_Tensor.max clamp_max_Tensor.self "
+        "clamp_Tensor.self clamp_max.self clamp_max_Tensor.max clamp_max_Tensor.self "
         "clamp_min.self clamp_min_Tensor.min clamp_min_Tensor.self hardswish_backward.self nextafter.self "
         "pow_Tensor_Tensor.exponent pow_Tensor_Tensor.self sinc.self special_i1.self special_i1e.self",
     "special_zeta.default is not elementwise": "special_zeta.other",
@@ -104,7 +104,7 @@ ON_TENSORS = {
     "its result is not that of the last op":
         "_conj_physical.self add_Tensor.self addcdiv.self addcmul.self clamp.self complex.real fmod_Scalar.self "
         "fmod_Tensor.self frac.self remainder_Scalar.self remainder_Tensor.self rsub_Tensor.other sub_Tensor.self",
-    "one formula serves several inputs": "_prelu_kernel.self polar.abs",
+    "one formula serves several inputs": "_prelu_kernel.self atan2.self clamp_Tensor.min polar.abs",
     "there is no formula":
         "_standard_gamma_grad.self igamma.self igammac.self special_zeta.self special_zeta_other_scalar.self",
 }

@@ -137,3 +137,9 @@ def lu_solve(make: Maker) -> Iterator[Sample]:
 @samples("lu_solve.default")
 def old_lu_solve(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 2), *factors(make, 3, 3))
+
+
+@samples("_linalg_check_errors.default")
+def successful(make: Maker) -> Iterator[Sample]:
+    yield Sample(torch.zeros((), dtype=torch.int32), "linalg.inv", is_matrix=True, grad=False)
+    yield Sample(torch.zeros(2, dtype=torch.int32), "torch.linalg.solve", is_matrix=False, grad=False)

@@ -124,7 +124,7 @@ def is_seen() -> bool:
     False
     """
     modes = tls.dispatch_modes if switches.any_mode else None
-    return bool(modes) and is_shown(modes[-1]) and getattr(modes[-1], "_process", None) is None
+    return modes is not None and len(modes) > 0 and is_shown(modes[-1]) and getattr(modes[-1], "_process", None) is None
 
 
 def current_mode() -> Any:

@@ -266,8 +266,9 @@ class Hooked:
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__               # an attribute of a class with `__getattr__` costs several times as much
-        if "_compiled_call_impl" in own:
-            return self._compiled_call_impl(*args, **kwargs)
+        compiled = own.get("_compiled_call_impl")
+        if compiled is not None:
+            return compiled(*args, **kwargs)
         try:
             hooked = (own["_backward_hooks"] or own["_backward_pre_hooks"] or own["_forward_hooks"] or own["_forward_pre_hooks"]
                       or everywhere.backward_pre_hooks or everywhere.backward_hooks or everywhere.forward_hooks

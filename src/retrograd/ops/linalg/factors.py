@@ -99,7 +99,7 @@ def check_factorization(info: Any, api_name: str, is_matrix: bool) -> None:
         return
     problem = next((text for part, text in PROBLEMS.items() if part in api_name), other_problem)
     numbers = everything(info)
-    check_info(numbers.reshape(()) if is_matrix else numbers, api_name, problem,
+    check_info(numbers.reshape(()) if is_matrix and numbers.size == 1 else numbers, api_name, problem,
                RuntimeError if problem is singular_factor else LinAlgError)
 
 
