@@ -14,6 +14,7 @@ A nested backward finishes before the outer one continues; very deep nesting con
 from __future__ import annotations
 
 from _thread import allocate_lock
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import count
 from sys import getrefcount
@@ -33,6 +34,8 @@ from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_PENDING, FLAG_SPARSE
 from retrograd.core.views import CopySlices
 from retrograd.ops import late
 
+Edges = Sequence[tuple[Any, int]]             # nodes and the numbers of their outputs
+Grads = list[Any]                             # tensors; None where there is no gradient
 NESTED_PER_THREAD = 40
 
 next_task_id = count().__next__
@@ -50,20 +53,21 @@ class GraphTask:
         self.keep_graph: bool = keep_graph
         self.create_graph: bool = create_graph
         self.marked: bool = False                 # the nodes have the counts, with the mark `id` + 1
-        self.waiting: dict[Any, int] = {}         # otherwise: node -> number of gradients yet to arrive
-        self.buffers: dict[Any, Any] = {}         # node -> the arrived gradients, one per output
-        self.ready: list[Any] = []                # heap of nodes, see NOTE [Order]
+        self.waiting: dict[Node, int] = {}        # otherwise: node -> number of gradients yet to arrive
+        self.buffers: dict[Node, Grads] = {}      # node -> the arrived gradients, one per output
+        self.ready: list[Node] = []               # heap of nodes, see NOTE [Order]
         self.needed: Any = None                   # node -> whether it runs; None if all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
         self.useful: Any = None                   # the nodes that run or capture; only these receive gradients
         self.partial: bool = False                # there are others
-        self.captured: list[Any] = []
-        self.callbacks: list[Any] = []
-        self.node: Any = None                     # the running node
+        self.captured: Grads = []                 # what `grad` returns
+        self.callbacks: list[Callable[[], Any]] = []
+        self.node: Node | None = None             # the running node
         self.whole: bool = True                   # neither this pass nor an outer one is limited to `inputs`
 
 
-def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+def run_backward(roots: Edges, grads: Grads, keep_graph: bool, create_graph: bool, inputs: Edges | None,
+                 accumulate_grad: bool) -> Grads:
     """Send `grads` backward from the (node, number) edges in `roots`.
 
     `inputs` are edges too, or None for all leaves. With `accumulate_grad` the inputs' nodes run (backward); without,
@@ -75,7 +79,8 @@ def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
 
 
-def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+def run_pass(roots: Edges, grads: Grads, keep_graph: bool, create_graph: bool, inputs: Edges | None,
+             accumulate_grad: bool) -> Grads:
     """`run_backward` by the engine itself."""
     task = GraphTask(keep_graph, create_graph)
     task.marked = marking.acquire(False)
@@ -97,7 +102,7 @@ def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, input
     return task.captured
 
 
-def count_dependencies(task: Any, roots: Any) -> None:
+def count_dependencies(task: GraphTask, roots: Edges) -> None:
     """Count the gradients that each reachable node will get from other nodes."""
     waiting = task.waiting
     todo = []
@@ -117,7 +122,7 @@ def count_dependencies(task: Any, roots: Any) -> None:
                     waiting[n] = c + 1
 
 
-def mark_dependencies(task: Any, roots: Any) -> None:
+def mark_dependencies(task: GraphTask, roots: Edges) -> None:
     """`count_dependencies` on the nodes themselves."""
     mark = task.id + 1
     todo = []
@@ -139,18 +144,18 @@ def mark_dependencies(task: Any, roots: Any) -> None:
                     n._waits_ += 1
 
 
-def waits_of(task: Any, node: Any) -> int:
+def waits_of(task: GraphTask, node: Node) -> int:
     """The number of gradients yet to arrive at a node of the graph."""
     return node._waits_ if task.marked else task.waiting[node]
 
 
-def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> None:
+def find_needed(task: GraphTask, roots: Edges, inputs: Edges, accumulate_grad: bool) -> None:
     """Find the nodes that must run for the gradients of `inputs`, and the captures at each node; mark the dependencies on the
     way (see `mark_dependencies`), if the counts are on the nodes."""
     mark = task.id + 1 if task.marked else 0
-    needed: dict[Any, bool] = {}
-    captures: dict[Any, Any] = {}
-    targets: dict[Any, Any] = {} if accumulate_grad else captures
+    needed: dict[Node, bool] = {}
+    captures: dict[Node, list[tuple[int, int]]] = {}
+    targets: dict[Node, list[tuple[int, int]]] = {} if accumulate_grad else captures
     position = 0
     for node, nr in inputs:
         found = targets.get(node)
@@ -202,7 +207,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
     task.partial = not useful.issuperset(needed)
 
 
-def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
+def run_task(task: GraphTask, roots: Edges, grads: Any, work: Callable[[GraphTask], Any] | None = None) -> None:
     """Run a graph task in this thread, or only its part `work(task)` (see debug.py)."""
     state = thread_state()
     was_task = state["task"]
@@ -254,7 +259,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
             raise
 
 
-def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
+def deliver_roots(task: GraphTask, roots: Edges, grads: Grads) -> None:
     """Deliver the first gradients of a pass from several roots, and make those ready that no other root leads to."""
     for (node, nr), grad in zip(roots, grads, strict=True):
         deliver(task, node, nr, grad, None, 0)
@@ -266,13 +271,13 @@ def deliver_roots(task: Any, roots: Any, grads: Any) -> None:
 # NOTE [Order]
 # The order in which the accumulators of one node run is visible to hooks. They have the same sequence number, so that it
 # depends on the heap: this is the binary heap of C++'s std::push_heap and std::pop_heap, from which PyTorch's order comes.
-def push_ready(heap: Any, node: Any) -> None:
+def push_ready(heap: list[Node], node: Node) -> None:
     """Add a node to the heap of ready nodes."""
     heap.append(node)
     sift_up(heap, len(heap) - 1, node)
 
 
-def sift_up(heap: Any, hole: int, node: Any) -> None:
+def sift_up(heap: list[Node], hole: int, node: Node) -> None:
     """Put `node` at `hole`, or above it in place of earlier nodes."""
     seq = node._seq_
     while hole > 0:
@@ -285,7 +290,7 @@ def sift_up(heap: Any, hole: int, node: Any) -> None:
     heap[hole] = node
 
 
-def pop_ready(heap: Any) -> Any:
+def pop_ready(heap: list[Node]) -> Node:
     """Remove and return the ready node that runs next."""
     last = heap.pop()
     size = len(heap)
@@ -310,7 +315,7 @@ def pop_ready(heap: Any) -> Any:
     return top
 
 
-def loop(task: Any, state: Any, first: Any) -> None:
+def loop(task: GraphTask, state: dict[str, Any], first: Node | None) -> None:
     """Run `first` and ready nodes until none is left; `state` are the switches of this thread."""
     ready, waiting, buffers, useful, captures = task.ready, task.waiting, task.buffers, task.useful, task.captures
     release, marked, partial = not task.keep_graph, task.marked, task.partial
@@ -322,9 +327,9 @@ def loop(task: Any, state: Any, first: Any) -> None:
     leaf: Any = None
     array: Any = None
     while first is not None or ready:
-        node = pop_ready(ready) if first is None else first
+        node: Any = pop_ready(ready) if first is None else first
         first = None
-        grads = buffers.pop(node, None)
+        grads: Any = buffers.pop(node, None)
         while node is not None:
             if grads is None:
                 grads = [None] * node._count_
@@ -354,7 +359,7 @@ def loop(task: Any, state: Any, first: Any) -> None:
             if partial and len(node._next_) > 1:
                 wanted = [n in useful for n in node._next_]
             if watched:
-                results = run_watched(node, grads, wanted)
+                results: Any = run_watched(node, grads, wanted)
             elif node._op_ is None or node._op_.run is None:
                 results = node._run_(grads, wanted)
             else:                                     # plain core, where a node may release its saved tensors itself
@@ -439,7 +444,7 @@ def note_node(event: Any, node: Node | None) -> Any:
     return None if tls.profiler is None else tls.profiler.next_node(event, node)
 
 
-def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
+def run_watched(node: Node, grads: Grads, wanted: list[bool] | None) -> Grads:
     """Run a node with anomaly mode, a profiler, or both active."""
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
@@ -450,12 +455,12 @@ def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
             recorder.end_of(event)
 
 
-def is_wanted(task: Any, node: Node) -> bool:
+def is_wanted(task: GraphTask, node: Node) -> bool:
     """Whether `node` needs a gradient: it runs, or captures."""
     return node in task.useful
 
 
-def capture(task: Any, node: Node, grads: Any) -> bool:
+def capture(task: GraphTask, node: Node, grads: Grads) -> bool:
     """Capture the gradients that arrived at an input of `grad`; return whether the node also runs."""
     runs = task.needed.get(node, False)
     positions = task.captures.get(node)
@@ -467,7 +472,7 @@ def capture(task: Any, node: Node, grads: Any) -> bool:
     return runs
 
 
-def has_tensor_hooks(node: Any) -> bool:
+def has_tensor_hooks(node: Node) -> bool:
     """Whether `run_tensor_hooks` may have a hook to run."""
     if type(node) is AccumulateGrad:
         sink = node
@@ -475,7 +480,7 @@ def has_tensor_hooks(node: Any) -> bool:
     return node._hooks_ is not None
 
 
-def run_accumulator(task: Any, node: AccumulateGrad, grads: Any) -> None:
+def run_accumulator(task: GraphTask, node: AccumulateGrad, grads: Grads) -> None:
     """Run an accumulator with hooks, or while a mode or profiler is active."""
     given = grads
     grads = run_pre_hooks(node, grads)
@@ -496,7 +501,7 @@ def run_accumulator(task: Any, node: AccumulateGrad, grads: Any) -> None:
         run_post_hooks(node, [], grads, True)
 
 
-def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) -> None:
+def deliver(task: GraphTask, node: Node, nr: int, grad: Tensor | None, sender: Node | None, index: int) -> None:
     """Add `grad` to the gradient that has arrived at output `nr` of `node`."""
     if grad is None:
         return
@@ -537,7 +542,7 @@ def count_alone() -> None:
 count_alone()
 
 
-def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
+def fitted(node: Node, nr: int, grad: Any, sender: Node | None, index: int) -> Tensor:
     """`grad` in the shape and dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
         sink = node
@@ -558,7 +563,7 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
     return fit(grad, shape, dtype, node, sender, index)
 
 
-def fitted_results(node: Node, results: Any, needed: Any, useful: Any) -> Any:
+def fitted_results(node: Node, results: Grads, needed: dict[Node, bool] | None, useful: Any) -> Grads:
     """The results of a node as its next nodes will receive them, for hooks."""
     made = list(results)
     for i, n in enumerate(node._next_):
@@ -567,7 +572,7 @@ def fitted_results(node: Node, results: Any, needed: Any, useful: Any) -> Any:
     return made
 
 
-def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -> Any:
+def fit(grad: Any, shape: Sequence[int] | None, dtype: np.dtype[Any], node: Node, sender: Node | None, index: int) -> Tensor:
     """Sum out broadcasting, cast to the expected dtype, take the real part where a real number is expected."""
     if not isinstance(grad, Tensor):
         raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
@@ -601,7 +606,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     return grad
 
 
-def expands_to(shape: Any, target: Any) -> bool:
+def expands_to(shape: Sequence[int], target: Sequence[int]) -> bool:
     """Whether `shape` broadcasts to `target`."""
     if len(shape) > len(target):
         return False
@@ -612,7 +617,7 @@ def expands_to(shape: Any, target: Any) -> bool:
     return True
 
 
-def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
+def run_on_thread(task: GraphTask, roots: Edges, grads: Grads) -> None:
     """Run a deeply nested task on a new thread, with this thread's modes, and wait for it."""
     caller = {name: getattr(tls, name) for name in INHERITED}
     failure: list[BaseException] = []
@@ -653,7 +658,8 @@ def calibrate() -> None:
     private.calibrating = False
 
 
-def prepared(root: Any) -> Any:
+def prepared(root: Any) -> GraphTask:
+    """A pass from `root`, its dependencies counted."""
     if not isinstance(root, Node):
         raise TypeError(f"expected a node of the graph, not {type(root).__name__}")
     task = GraphTask(False, False)
@@ -666,7 +672,7 @@ def current_task() -> Any:
     return tls.task
 
 
-def queue_callback(callback: Any) -> None:
+def queue_callback(callback: Callable[[], Any]) -> None:
     """Call `callback` when the current backward pass has finished."""
     if tls.task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
@@ -696,7 +702,7 @@ def current_graph_task_execution_order() -> list[Any]:
         raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with "
                            "multithreading disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled"
                            "(False):\n    torch.autograd.grad(...)\n")
-    left: dict[Any, int] = {}
+    left: dict[Node, int] = {}
     heap = list(task.ready)
     # the running node is no longer on the heap; it comes first
     order: list[Any] = []

@@ -13,7 +13,7 @@ NOTE [Accumulators]
 A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf refers to it weakly, so the pair dies with the
 last graph that uses it; hooks that must outlive it are stored on the leaf.
 That would create an accumulator for every op on a leaf, so until user code obtains it the ownership is reversed: the leaf
-owns the accumulator, which refers to the leaf weakly, and the nodes that lead to it own the leaf (`_leaves`). When it is
+owns the accumulator, which refers to the leaf weakly, and the nodes that lead to it own the leaf (`_leaves_`). When it is
 handed to user code (`show`) it becomes the owner.
 """
 from __future__ import annotations
