@@ -13,7 +13,7 @@ import ast
 import re
 from typing import Any
 
-from retrograd.codegen.loops import FAR, FUNCTIONS, HEAVY, REDUCE, Program, called, is_reduction, names_in
+from retrograd.codegen.loops import FAR, FUNCTIONS, HEAVY, REDUCE, Program, called, is_reduction, names_in, operands
 
 TYPES = {"f": "float", "d": "double", "l": "int64_t"}
 OWN = {"f": "F32", "d": "F64", "l": "I64", "s": "I32", "b": "U8"}
@@ -23,7 +23,7 @@ SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&
          ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
-def expression(e: Any, c: str) -> str:
+def expression(e: ast.expr, c: str) -> str:
     """C text of one expression, computed in type `c`."""
     if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)):
         return f"({int(e.value)}{'LL' * (c == 'l')})" if c in "lsb" else f"({float(e.value)!r}{'f' if c == 'f' else ''})"
@@ -45,14 +45,14 @@ def expression(e: Any, c: str) -> str:
     if isinstance(e, ast.IfExp):
         return f"({condition(e.test, c)} ? (T){expression(e.body, c)} : (T){expression(e.orelse, c)})"
     if called(e) == "where":
-        test, yes, no = e.args
+        test, yes, no = operands(e)
         return f"({condition(test, c)} ? (T){expression(yes, c)} : (T){expression(no, c)})"
     if called(e) in FUNCTIONS:
-        return f"{called(e)}_{c}({', '.join(expression(a, c) for a in e.args)})"
+        return f"{called(e)}_{c}({', '.join(expression(a, c) for a in operands(e))})"
     raise SyntaxError(ast.dump(e))
 
 
-def condition(e: Any, c: str) -> str:
+def condition(e: ast.expr, c: str) -> str:
     """An expression as a truth value."""
     if isinstance(e, (ast.Compare, ast.BoolOp)) or (isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not)):
         return expression(e, c)
@@ -67,22 +67,22 @@ def narrows(p: Program) -> bool:
     """Whether integers of any width give the same result: sums and products wrap around, and only operands are compared."""
     wraps = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 
-    def fits(e: Any) -> bool:
+    def fits(e: ast.expr) -> bool:
         if isinstance(e, ast.BinOp):
             return isinstance(e.op, wraps) and fits(e.left) and fits(e.right)
         if isinstance(e, ast.Compare):
             return is_operand(e.left) and is_operand(e.comparators[0])
         if called(e) in ("maximum", "minimum", "fmax", "fmin"):
-            return all(is_operand(a) for a in e.args)
+            return all(is_operand(a) for a in operands(e))
         if isinstance(e, ast.UnaryOp):
             return fits(e.operand)
         if isinstance(e, ast.BoolOp):
             return all(fits(v) for v in e.values)
         if isinstance(e, ast.IfExp) or called(e) == "where":
-            return all(fits(a) for a in ((e.test, e.body, e.orelse) if isinstance(e, ast.IfExp) else e.args))
+            return all(fits(a) for a in ((e.test, e.body, e.orelse) if isinstance(e, ast.IfExp) else operands(e)))
         return is_operand(e)
 
-    def is_operand(e: Any) -> bool:
+    def is_operand(e: ast.expr) -> bool:
         return isinstance(e, ast.Name) and (e.id in p.inputs or e.id in p.numbers) or (
             isinstance(e, ast.Constant) and e.value in (0, 1))
     if p.family != "point" or len(p.steps) != 1 or "numel" in p.numbers or len(p.inputs) > 3 or p.name.endswith(("_1", "_2")):
@@ -92,7 +92,7 @@ def narrows(p: Program) -> bool:
 
 def is_linear(p: Program) -> bool:
     """Whether the real and imaginary parts of complex operands can be treated as numbers side by side."""
-    def linear(e: Any) -> bool:
+    def linear(e: ast.expr) -> bool:
         if isinstance(e, ast.BinOp):
             if isinstance(e.op, ast.Mult):
                 return isinstance(e.left, ast.Name) and e.left.id in p.numbers and linear(e.right)
@@ -115,7 +115,7 @@ def rare_branch(p: Program, c: str) -> tuple[str, str] | None:
     return (f"!{test}", expression(final.orelse, c)) if dear[1] else (test, expression(final.body, c))
 
 
-def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
+def far_test(steps: list[tuple[str, ast.expr]], c: str) -> list[str]:
     """Whether arguments of sin, cos, tan or fmod are too large for the vector functions; the C library's are called then."""
     found = []
     for n in (n for _, e in steps for n in ast.walk(e) if isinstance(n, ast.Call) and called(n) in FAR):
@@ -299,7 +299,7 @@ def row(p: Program, c: str) -> str:
                     need(m)
             order.append(n)
         for _, e in reductions:
-            for m in names_in(e.args[0]):
+            for m in names_in(operands(e)[0]):
                 need(m)
         for _, _, v in stores:
             need(v)
@@ -309,7 +309,7 @@ def row(p: Program, c: str) -> str:
         for n, e in p.steps:
             reader = level_of(n) - (1 if is_reduction(e) else 0)
             later |= {m for m in names_in(e) if reader > level and m in order and m in p.heavy and m in steps and m not in kept}
-        accs = [(n, called(e), expression(e.args[0], c)) for n, e in reductions]
+        accs = [(n, called(e), expression(operands(e)[0], c)) for n, e in reductions]
         loads = [n for n in order if n in where and n not in steps]
         body = [f"const T v_{n} = q_{n}[j];" for n in loads]
         for n in order:
@@ -407,7 +407,7 @@ def across(p: Program, c: str) -> str:
                 for m in names_in(steps[n]):
                     need(m)
             order.append(n)
-        for n in [m for _, e in reductions for m in names_in(e.args[0])] + [v for _, v in stores]:
+        for n in [m for _, e in reductions for m in names_in(operands(e)[0])] + [v for _, v in stores]:
             need(n)
         if not (reductions or stores):
             continue
@@ -417,7 +417,7 @@ def across(p: Program, c: str) -> str:
             later |= {m for m in names_in(e) if reader > level and m in order and m in p.heavy and m in steps and m not in kept}
         loads = [n for n in order if n in where and n not in steps]
         values = [steps[n] for n in order if n in steps and n not in kept]
-        body = of_rows(n for e in [*values, *[e.args[0] for _, e in reductions]] for n in names_in(e))
+        body = of_rows(n for e in [*values, *[operands(e)[0] for _, e in reductions]] for n in names_in(e))
         body += "".join(f" const T v_{n} = q_{n}[j];" for n in loads)
         for n in order:
             if n in kept:
@@ -429,7 +429,7 @@ def across(p: Program, c: str) -> str:
             body += f" row[({kept[n]} * n + i) * m + j] = v_{n};"
         body += "".join(f" z_{o}[j] = v_{v};" for o, v in stores)
         for n, e in reductions:
-            how, term = REDUCE[called(e)], expression(e.args[0], c)
+            how, term = REDUCE[called(e)], expression(operands(e)[0], c)
             kind, first = ("double", {"sum": "0", "prod": "1"}[how]) if how in ("sum", "prod") else (
                 "T", "-(T)INF" if how == "max" else "(T)INF")
             emit(f"  {kind} a_{n}[WIDE]; for (long j = 0; j < m; j++) a_{n}[j] = {first};")

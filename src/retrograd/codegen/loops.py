@@ -47,7 +47,7 @@ FORMULAS = {
 class Substitute(ast.NodeTransformer):
     """Puts expressions in the places of variables; the names of functions stay."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, values: dict[str, ast.expr]) -> None:
         self.values = values
 
     def visit_Name(self, node: ast.Name) -> Any:
@@ -78,6 +78,12 @@ def called(node: ast.AST) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
+def operands(node: ast.expr) -> list[ast.expr]:
+    """The arguments of a call."""
+    assert isinstance(node, ast.Call)
+    return node.args
+
+
 def is_reduction(node: ast.AST) -> bool:
     return called(node) in REDUCE
 
@@ -86,7 +92,7 @@ def names_in(node: ast.AST) -> list[str]:
     return [c.id for c in ast.walk(node) if isinstance(c, ast.Name)]
 
 
-def statements(text: str) -> list[tuple[str, Any]]:
+def statements(text: str) -> list[tuple[str, ast.expr]]:
     """(target, expression) pairs; the target of a bare expression is `out`."""
     found = []
     for part in text.split(";"):
@@ -100,7 +106,7 @@ def statements(text: str) -> list[tuple[str, Any]]:
     return found
 
 
-def inlined(parts: list[tuple[str, Any]]) -> Any:
+def inlined(parts: list[tuple[str, ast.expr]]) -> Any:
     """The last statement with the earlier ones substituted."""
     known = Substitute({})
     for name, value in parts[:-1]:
@@ -136,7 +142,7 @@ class Program:
         self.kinds = dict(kinds)
         self.inputs = list(kinds)
         self.numbers = numbers
-        self.steps: list[tuple[str, Any]] = []
+        self.steps: list[tuple[str, ast.expr]] = []
         self.kept = 0                             # values that its C function buffers, set by c.row
         self.sinks: dict[str, str] = {}                # output summed over the rows -> the summed value
         head, arrow, body = text.partition("|")
@@ -153,7 +159,7 @@ class Program:
             self.read(statements(text))
 
     # ---- one element, or one reduction
-    def read(self, parts: list[tuple[str, Any]]) -> None:
+    def read(self, parts: list[tuple[str, ast.expr]]) -> None:
         reductions = [c for _, e in parts for c in ast.walk(e) if is_reduction(c)]
         self.steps = parts
         for name in [c for _, e in parts for c in ast.walk(e) if isinstance(c, ast.Name) and c.id in self.numbers]:
@@ -188,7 +194,7 @@ class Program:
         self.takes_integers = integral(self.term) and integral(self.finish)
 
     # ---- rows
-    def read_rows(self, parts: list[tuple[str, Any]]) -> None:
+    def read_rows(self, parts: list[tuple[str, ast.expr]]) -> None:
         self.operands = self.inputs + [n for n, _ in self.outputs if n not in self.inputs]
         self.what = {n: ("e" if k in ("elem", "mask", "col") else "r", 0) for n, k in self.kinds.items()}
         self.what.update({n: ("r", 0) for n in self.numbers}, col=("e", 0), n=("r", 0))
@@ -197,13 +203,13 @@ class Program:
         for target, value in parts:
             if targets.get(target) == "col":
                 self.sinks[target] = called(value)
-                value = value.args[0]
+                value = operands(value)[0]
             self.add(target, self.hoist(value))
         self.heavy = {n for n, e in self.steps if any(called(c) in HEAVY for c in ast.walk(e))}
         self.passes = 1 + max([level for kind, level in self.what.values() if kind == "e"]
                               + [level - 1 for _, level in self.what.values()])
 
-    def add(self, name: str, expr: Any) -> str:
+    def add(self, name: str, expr: ast.expr) -> str:
         fresh = name if name not in self.what else f"{name}_{len(self.steps)}"
         reads = [self.what[n] for n in names_in(expr) if n in self.what]
         level = max([level for _, level in reads], default=0)
@@ -217,11 +223,11 @@ class Program:
         self.current[name] = fresh
         return fresh
 
-    def hoist(self, expr: Any) -> Any:
+    def hoist(self, expr: ast.expr) -> Any:
         """Rename variables to their latest values, and turn reductions and per-row values into steps."""
         program = self
 
-        def own(node: Any) -> Any:
+        def own(node: ast.expr) -> Any:
             return ast.Name(program.add(f"r{len(program.steps)}", node))
 
         def row_only(node: Any) -> bool:
@@ -267,13 +273,13 @@ class Program:
                                            for _, e in self.steps for c in ast.walk(e))
 
 
-def truth(e: Any) -> bool:
+def truth(e: ast.expr) -> bool:
     if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return truth(e.left) and truth(e.right)
     return isinstance(e, (ast.Compare, ast.BoolOp)) or (isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not))
 
 
-def integral(e: Any) -> bool:
+def integral(e: ast.expr) -> bool:
     """Whether an expression is valid for integers with the same meaning; a constant such as 1.0 makes it invalid."""
     for c in ast.walk(e):
         if isinstance(c, ast.BinOp) and isinstance(c.op, (ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)):
@@ -287,7 +293,7 @@ def integral(e: Any) -> bool:
     return True
 
 
-def only_integral(e: Any) -> bool:
+def only_integral(e: ast.expr) -> bool:
     """Whether an expression is valid for integers only: bitwise operations."""
     return any(isinstance(c, ast.Invert) or (isinstance(c, ast.BinOp) and not truth(c) and isinstance(
         c.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))) for c in ast.walk(e))

@@ -187,7 +187,7 @@ def joined(op: OpDef, operands: list[str | None], values: Any, result: str) -> l
     raise Untraceable(f"{op} is not elementwise")
 
 
-def renamed(e: Any, names: dict[str, str]) -> str:
+def renamed(e: ast.expr, names: dict[str, str]) -> str:
     """The text of an expression with other names."""
     values = {name: ast.parse(text, mode="eval").body for name, text in names.items()}
     return ast.unparse(ast.fix_missing_locations(Substitute(values).visit(e)))

@@ -166,8 +166,8 @@ def _load_bfloat16() -> np.dtype[Any]:
     BY_NUMPY[found] = bfloat16
     if found not in HALVES:
         HALVES.append(found)
-    for tell in TOLD_BFLOAT16:
-        tell(found)
+    for callback in bfloat16_callbacks:
+        callback(found)
     return found
 
 
@@ -178,21 +178,21 @@ def _load_complex32() -> np.dtype[Any]:
         raise RuntimeError("torch.complex32 needs ml_dtypes 0.6 or newer: pip install -U ml_dtypes")
     complex32.numpy = found = np.dtype(found)
     BY_NUMPY[found] = complex32
-    for tell in _told_complex32:
-        tell(found)
+    for callback in _complex32_callbacks:
+        callback(found)
     return found
 
 
-def tell_complex32(tell: Callable[[np.dtype[Any]], Any]) -> None:
-    """Have `tell` called with the NumPy type of complex32 as soon as there is one."""
-    _told_complex32.append(tell)
+def when_complex32(callback: Callable[[np.dtype[Any]], Any]) -> None:
+    """Call `callback` with the NumPy type of complex32 as soon as it is loaded."""
+    _complex32_callbacks.append(callback)
     for found, known in BY_NUMPY.items():
         if known is complex32:
-            tell(found)
+            callback(found)
 
 
-_told_complex32: list[Callable[[np.dtype[Any]], Any]] = []
-TOLD_BFLOAT16: list[Callable[[np.dtype[Any]], Any]] = []      # called with the NumPy type of bfloat16 when it is loaded
+_complex32_callbacks: list[Callable[[np.dtype[Any]], Any]] = []
+bfloat16_callbacks: list[Callable[[np.dtype[Any]], Any]] = []      # called with the NumPy type of bfloat16 when it is loaded
 if "ml_dtypes" in sys.modules:            # arrays of this type may already exist
     _load_bfloat16()
 
@@ -229,7 +229,7 @@ def from_numpy(numpy_dtype: Any) -> dtype:
 
 # --- the default dtype ---
 
-TOLD_DEFAULT: list[Callable[[np.dtype[Any]], Any]] = []       # who wants to know when it changes
+default_dtype_callbacks: list[Callable[[np.dtype[Any]], Any]] = []       # called when it changes
 _default: dtype = float32
 _default_complex: dtype = complex64
 
@@ -265,8 +265,8 @@ def set_default_dtype(d: dtype) -> None:
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _default, _default_complex = d, d.to_complex()
-    for tell in TOLD_DEFAULT:
-        tell(d.numpy)
+    for callback in default_dtype_callbacks:
+        callback(d.numpy)
 
 
 def as_dtype(spec: Any) -> dtype:

@@ -27,10 +27,10 @@ def use() -> bool:
     if algorithms.native is None and native is None:
         return False
     if native is not None:
-        dtypes.TOLD_BFLOAT16.append(native.set_bfloat16)
+        dtypes.bfloat16_callbacks.append(native.set_bfloat16)
         if len(dtypes.HALVES) > 1:
             native.set_bfloat16(dtypes.bfloat16.numpy)
-        dtypes.TOLD_DEFAULT.append(native.set_default)
+        dtypes.default_dtype_callbacks.append(native.set_default)
         native.set_default(dtypes.get_default_dtype().numpy)
         native.use_memory()
         native.set_threads(default_threads())

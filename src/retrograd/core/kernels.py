@@ -38,12 +38,12 @@ COMPLEX64 = np.dtype(np.complex64)
 complex_half: Any = None            # NumPy's type of complex32, once a program uses it
 
 
-def tell_complex_half(found: Any) -> None:
+def set_complex_half(found: Any) -> None:
     global complex_half
     complex_half = found
 
 
-dtypes.tell_complex32(tell_complex_half)
+dtypes.when_complex32(set_complex_half)
 
 
 def compute_arrays(op: OpDef, args: Sequence[Any]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.dtypes import TOLD_DEFAULT
+from retrograd.core.dtypes import default_dtype_callbacks
 from retrograd.core.tracing import Untraceable
 
 ndarray = np.ndarray
@@ -80,7 +80,7 @@ def forget(default: Any) -> None:
         cache.clear()
 
 
-TOLD_DEFAULT.append(forget)
+default_dtype_callbacks.append(forget)
 
 
 class Recorder:

@@ -23,12 +23,12 @@ PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 WHOLES = {part: whole for whole, part in PARTS.items()}
 
 
-def tell_complex_half(found: Any) -> None:
+def add_complex_half(found: Any) -> None:
     PARTS[found] = dtypes.float16.numpy
     WHOLES[dtypes.float16.numpy] = found
 
 
-dtypes.tell_complex32(tell_complex_half)
+dtypes.when_complex32(add_complex_half)
 
 
 def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
