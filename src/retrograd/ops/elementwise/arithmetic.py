@@ -17,6 +17,7 @@ from retrograd.ops.shared.elementwise import (
     C_NAMES,
     alias_rows,
     blanked,
+    changed,
     check_sub,
     divided_by,
     in_float32,
@@ -339,8 +340,8 @@ def tie_rules(loses: str, wins: str) -> Any:
 def nan_rules(wins: str) -> Any:
     """The rules of fmax and fmin, which ignore NaN; at a tie the first operand is chosen."""
     def chosen(self: Any, other: Any) -> Any:
-        return getattr(self, wins)(other).logical_or(other.isnan())
-    return dict(self=lambda grad, self, other: grad.masked_fill(chosen(self, other).logical_not(), 0),
+        return changed(getattr(self, wins)(other), "logical_or", other.isnan())
+    return dict(self=lambda grad, self, other: grad.masked_fill(changed(chosen(self, other), "logical_not"), 0),
                 other=lambda grad, self, other: grad.masked_fill(chosen(self, other), 0))
 
 
@@ -454,6 +455,18 @@ def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, 
     return where(min_p.gt(max_p), max_t, inside)
 
 
+def masked_where(grad: Any, self: Any, bound: Any, comparison: str) -> Any:
+    zero = number_beside(0, grad)
+    return where(getattr(self, comparison)(bound), grad, zero)
+
+
+def bound_rule(comparison: str, bound: str) -> Any:
+    """The gradient where the comparison of the tensor with a bound holds."""
+    if bound == "min":
+        return lambda grad, self, min: masked_where(grad, self, min, comparison)
+    return lambda grad, self, max: masked_where(grad, self, max, comparison)
+
+
 clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace="function")
 defop(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
@@ -484,8 +497,7 @@ defop(
 defop(
     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
     kernel=limited("maximum_cpu", "biufV", ufunc("maximum")), node="ClampMinBackward1",
-    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
-             min=lambda grad, self, min: where(self.lt(min), grad, 0)),
+    vjp=dict(self=bound_rule("ge", "min"), min=bound_rule("lt", "min")),
     **{**clamp_columns, "jvp": lambda self_p, self_t, min_p, min_t: where(self_p.ge(min_p), self_t, min_t)},
     lower="maximum(self, min)", traits=("piecewise_linear",),
 )
@@ -493,14 +505,13 @@ defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
     check=lambda self, min: check_bound(self, min), out="found",
-    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
+    vjp=dict(self=bound_rule("ge", "min")), **clamp_columns,
     lower="maximum(self, min)", traits=("piecewise_linear",),
 )
 defop(
     "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
     kernel=limited("minimum_cpu", "biufV", ufunc("minimum")), node="ClampMaxBackward1",
-    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
-             max=lambda grad, self, max: where(self.gt(max), grad, 0)),
+    vjp=dict(self=bound_rule("le", "max"), max=bound_rule("gt", "max")),
     **{**clamp_columns, "jvp": lambda self_p, self_t, max_p, max_t: where(self_p.le(max_p), self_t, max_t)},
     lower="minimum(self, max)", traits=("piecewise_linear",),
 )
@@ -508,7 +519,7 @@ defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
     check=lambda self, max: check_bound(self, max), out="found",
-    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
+    vjp=dict(self=bound_rule("le", "max")), **clamp_columns,
     lower="minimum(self, max)", traits=("piecewise_linear",),
 )
 

@@ -29,6 +29,7 @@ from retrograd.ops.shared.elementwise import (
     unsupported,
     where,
     zeros,
+    zeros_beside,
 )
 from retrograd.ops.shared.families import conj, number_like
 
@@ -331,7 +332,7 @@ def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
 defop(
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=limited("copysign_cpu", FLOATS, ufunc("copysign")), promote="float", inplace=True,
-    vjp=dict(self=copysign_backward, other=lambda grad: grad.new_zeros(grad.shape)), jvp="elementwise",
+    vjp=dict(self=copysign_backward, other=lambda grad: zeros_beside(grad, grad.shape)), jvp="elementwise",
     batch=families.pointwise,
     lower="copysign(self, other)",
     out_form="out",
@@ -346,7 +347,8 @@ defop(
 defop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
     kernel=limited("nextafter_cpu", FLOATS, ufunc("nextafter")), promote="common", inplace=True,
-    vjp=dict(self=lambda grad, self, other: where(self.ne(other), grad, 0), other=lambda grad, self, other: zeros(grad)),
+    vjp=dict(self=lambda grad, self, other: where(self.ne(other), grad, 0),
+             other=lambda grad, self, other: zeros_beside(grad, grad.shape)),
     jvp="elementwise", batch=families.pointwise, masked="binary", lower="whole: nextafter(self, other)",
 )
 

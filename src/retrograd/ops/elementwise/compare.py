@@ -1,6 +1,7 @@
 """Comparisons, logic and bits: ops whose results have no gradient."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from retrograd.core.algorithms import native
 from retrograd.core.dispatch import overrides_dispatch
 from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FLAG_WRAPPER
 from retrograd.ops import late
 from retrograd.ops.shared import families
-from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported
+from retrograd.ops.shared.elementwise import alias_rows, limited, plus, times, ufunc, unsupported
 from retrograd.ops.shared.families import number_like
 
 
@@ -83,8 +85,11 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
         return close
     if kind in "biu":
         self, other = self.to(get_default_dtype()), other.to(get_default_dtype())
-    allowed = (other * rtol).abs() + atol
+    allowed = plus(times(other, rtol).abs(), atol)
     actual = (self - other).abs()
+    if is_seen():                       # `isfinite` is a composite of these
+        finite = actual.abs().ne(math.inf) * actual.eq(actual)
+        return close.bitwise_or_(finite.bitwise_and_(actual.le(allowed)))
     close |= actual.isfinite() & actual.le(allowed)
     return close
 

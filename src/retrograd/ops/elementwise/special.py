@@ -16,7 +16,17 @@ from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.bessel import I0E, I1E
 from retrograd.ops.shared.dtype_checks import asked_always, takes
-from retrograd.ops.shared.elementwise import alias_rows, forwarder, minus, over, plus, times, unsupported, where
+from retrograd.ops.shared.elementwise import (
+    alias_rows,
+    changed,
+    forwarder,
+    minus,
+    over,
+    plus,
+    times,
+    unsupported,
+    where,
+)
 from retrograd.ops.shared.families import number_like
 
 SINGLE_AND_DOUBLE = "fd"
@@ -194,7 +204,7 @@ def mvlgamma_kernel(xp: Any, self: Any, p: int) -> Any:
 
 def mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
     shifts = late.arange(-p / 2 + 0.5, 0.5, 0.5, dtype=self.dtype, device=self.device)
-    return grad * (shifts + self.unsqueeze(-1)).digamma().sum(-1)
+    return grad * changed(shifts + self.unsqueeze(-1), "digamma").sum(-1)
 
 
 mvlgamma = defop(

@@ -92,7 +92,12 @@ function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self
 function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None,
          traits=("keeps_zero",), onnx="Asinh")
 function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None, onnx="Acosh")
-function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh(self)", inplace=None,
+def atanh_rule(grad: Any, self: Any) -> Any:
+    slope = conj(less_from(1, self.pow(2)))
+    return times(grad, 1) / slope
+
+
+function("atanh", "arctanh", atanh_rule, "atanh(self)", inplace=None,
          traits=("keeps_zero",), onnx="Atanh")
 
 

@@ -107,11 +107,12 @@ def lu_tangent(tangent: Any, P: Any, L: Any, U: Any) -> Any:
 def packed(L: Any, U: Any, rows: int, columns: int) -> Any:
     """The strict lower triangle of L and the upper one of U in one matrix."""
     cat, k = late.cat, min(rows, columns)
+    upper = U[..., :k].triu() if columns > k else U.triu()
     if columns > k:
-        return cat([L.tril(-1) + U[..., :k].triu(), U[..., k:]], -1)
+        return cat([L.tril(-1) + upper, U[..., k:]], -1)
     if rows > k:
-        return cat([L[..., :k, :].tril(-1) + U.triu(), L[..., k:, :]], -2)
-    return L.tril(-1) + U.triu()
+        return cat([L[..., :k, :].tril(-1) + upper, L[..., k:, :]], -2)
+    return L.tril(-1) + upper
 
 
 def lu_factor_gradient(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:

@@ -76,6 +76,9 @@ def qr_kernel(xp: Any, A: Any, mode: str) -> Any:
 def halved_hermitian(t: Any) -> Any:
     """The sum of a matrix and its adjoint, with the diagonal counted once."""
     both = t + t.mH
+    if is_seen():
+        diagonal_of(both).mul_(0.5)
+        return both
     return both - times(diagonal_of(both), 0.5).diag_embed(0, -2, -1)
 
 
@@ -97,9 +100,11 @@ def qr_gradient(grads: Any, Q: Any, R: Any, mode: str) -> Any:
 
 
 def qr_square_gradient(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
-    inner = -(Q.mH @ gQ)
-    if gR is not None:
-        inner = inner + gR @ R.mH
+    if gR is None:
+        inner = -(Q.mH @ gQ)
+    else:
+        inner = gR @ R.mH
+        inner = inner - Q.mH @ gQ
     total = gQ + Q @ halved_hermitian(inner.triu())
     return linalg_solve_triangular(R.mH, total, upper=False, left=False)
 

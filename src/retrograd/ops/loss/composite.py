@@ -8,7 +8,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, SUM, check_nll, nll_loss2d_forward, nll_loss_forward, reduced
-from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
+from retrograd.ops.shared.elementwise import changed, less_from, minus, over, plus, times
 from retrograd.ops.shared.families import anywhere, wrap_dim
 
 
@@ -149,14 +149,18 @@ def kl_div_tensors(self: Any, target: Any, reduction: int, log_target: bool) -> 
     if not self.is_floating_point() or not target.is_floating_point():
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
-        return reduced(target.exp() * (target - self), reduction)
-    return reduced(target.xlogy(target) - target * self, reduction)
+        difference = target - self
+        return reduced(target.exp() * difference, reduction)
+    cross = target * self
+    return reduced(target.xlogy(target) - cross, reduction)
 
 
 def poisson_tensors(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
-    loss = input.exp() - target * input if log_input else input - target * plus(input, eps).log()
+    cross = target * (input if log_input else plus(input, eps).log())
+    loss = (input.exp() if log_input else input) - cross
     if full:
-        stirling = target * target.log() - target + times(times(target, 2 * math.pi).log(), 0.5)
+        circle = times(times(target, 2 * math.pi).log(), 0.5)
+        stirling = target * target.log() - target + circle
         loss = late.add_(loss, stirling.masked_fill(target <= 1, 0))
     return reduced(loss, reduction)
 
@@ -169,7 +173,8 @@ composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool fu
 # ---- margins
 def hinge_tensors(self: Any, target: Any, margin: float, reduction: int) -> Any:
     zeros = late.zeros_like(self)
-    far = late.where(target != 1, late.full_like(self, margin).sub_(self).clamp_min(0), zeros)
+    rest = changed(less_from(margin, self), "clamp_min", 0)
+    far = late.where(target != 1, rest, zeros)
     near = late.where(target != -1, self, zeros)
     return reduced(far + near, reduction)
 
@@ -206,7 +211,7 @@ def triplet_tensors(anchor: Any, positive: Any, negative: Any, margin: float, p:
                                                                                                       False)
     if swap:
         far = late.minimum(far, pairwise_distance_tensors(positive, negative, p, eps, False))
-    return reduced((margin + near - far).clamp_min(0), reduction)
+    return reduced((plus(near, margin) - far).clamp_min(0), reduction)
 
 
 REDUCED = "int reduction=1) -> Tensor"

@@ -16,6 +16,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import wants_grad
@@ -23,7 +24,7 @@ from retrograd.ops import late
 from retrograd.ops.nn.activation import log_sigmoid_forward
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import asked_always, proven, takes, without_gradient
-from retrograd.ops.shared.elementwise import limited, over, plus, times, unsupported
+from retrograd.ops.shared.elementwise import changed, limited, over, plus, times, unsupported
 from retrograd.ops.shared.families import number_like
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -46,6 +47,11 @@ def reduced_array(xp: Any, loss: Any, reduction: int) -> Any:
 def share(t: Any, reduction: int, count: int) -> Any:
     """The gradient of a reduced loss that reaches each element."""
     return over(t, count) if reduction == MEAN else t
+
+
+def share_of_fresh(t: Any, reduction: int, count: int) -> Any:
+    """`share` of an unshared value: in place if a mode sees it, as in PyTorch."""
+    return t.div_(count) if reduction == MEAN and is_seen() else share(t, reduction, count)
 
 
 def batch_pairs(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -331,8 +337,8 @@ def bce_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
 
 
 def bce_target(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
-    made = (-self.logit()) * grad
-    return share(made if weight is None else made * weight, reduction, target.numel())
+    made = changed(self.logit(), "neg") * grad
+    return share_of_fresh(made if weight is None else made * weight, reduction, target.numel())
 
 
 def bce_slope(self: Any, target: Any, weight: Any, reduction: int) -> Any:
@@ -424,9 +430,9 @@ binary_cross_entropy_with_logits = defop(
     out="aten",
     kernel=logits_kernel, check=without_gradient("binary_cross_entropy_with_logits", check_logits, weight=2, pos_weight=3),
     vjp=dict(self=lambda grad, self, target, weight, pos_weight, reduction:
-                 share(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),
+                 share_of_fresh(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),
              target=lambda grad, self, target, weight, pos_weight, reduction:
-                 share(grad * logits_target_slope(self, weight, pos_weight), reduction, target.numel())),
+                 share_of_fresh(grad * logits_target_slope(self, weight, pos_weight), reduction, target.numel())),
     jvp=lambda self_p, self_t, target_p, target_t, weight, pos_weight, reduction:
         reduced(logits_slope(self_p, target_p, weight, pos_weight) * self_t
                 + logits_target_slope(self_p, weight, pos_weight) * target_t, reduction),

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import call
-from retrograd.core.dtypes import HALVES
+from retrograd.core.dtypes import HALVES, uint8
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump
 from retrograd.ops import late
@@ -360,6 +361,8 @@ def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, ru
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     if input.ndim < 2:
         families.wrap_dim(1, input.ndim, scalar_ok=False)
+    if is_seen():
+        late.empty((0,), dtype=uint8)   # PyTorch's reserve, which only other backends fill
     return call(native_batch_norm, [input, weight, bias, running_mean, running_var, training, momentum, eps])[0]
 
 
@@ -386,8 +389,9 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
 
 def keep_means(kept: Any, each: Any, shape: Any) -> None:
     """Update the running statistics with the mean over instances; not differentiated, as in batch norm."""
-    if kept._flags or kept.array.shape != shape[1:] or 0 in shape:
-        kept.detach().copy_(each.view((shape[0], -1) if each.numel() else shape).mean(0, False))
+    if kept._flags or kept.array.shape != shape[1:] or 0 in shape or is_seen():
+        late.alias(kept.detach() if kept.requires_grad else kept).copy_(
+            each.view((shape[0], -1) if each.numel() else shape).mean(0, False))
     else:
         kept.array[...] = families.everything(each).reshape(shape).mean(0)
         bump(kept)

@@ -6,6 +6,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array, reserved_array
 from retrograd.ops.memory.copy import channels_last, channels_last_3d, channels_last_strides
@@ -366,7 +367,8 @@ def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float 
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
     wide_input = input.float() if input.dtype.itemsize < 4 else input
     floor = finfo(wide_input.dtype).eps if eps is None else eps
-    made = wide_input * plus(wide_input.pow(2).mean(dims, True), floor).rsqrt()
+    square = wide_input.pow(2).mean(dims, True)
+    made = wide_input * (square.add_(floor) if is_seen() else plus(square, floor)).rsqrt()
     made = made if weight is None else made * weight
     return in_own_format(made.type_as(input))
 

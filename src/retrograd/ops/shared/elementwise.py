@@ -176,6 +176,16 @@ def minus_times(grad: Any, factor: Any) -> Any:
     return -grad * factor
 
 
+def zeros_beside(tensor: Any, shape: Any) -> Any:
+    """Zeros of another shape, for formulas in which PyTorch makes them from nothing but options."""
+    return late.zeros(shape, dtype=tensor.dtype) if is_seen() else tensor.new_zeros(shape)
+
+
+def changed(fresh: Any, method: str, *args: Any) -> Any:
+    """The result of a method of an unshared value: in place if a mode sees it, as in PyTorch."""
+    return getattr(fresh, method + "_" if is_seen() else method)(*args)
+
+
 def number_beside(number: Any, tensor: Any) -> Any:
     """The number for a `where`, made a tensor at this point if a mode sees it."""
     return hooks.scalar_tensor(number, tensor.dtype) if is_seen() else number

@@ -13,6 +13,7 @@ from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families, geometry
+from retrograd.ops.shared.elementwise import zeros_beside
 from retrograd.ops.shared.families import move_to_front, shift_dims, wrap_dim
 
 LARGEST = 2**63 - 1
@@ -572,7 +573,7 @@ def scattered(self: Any, src: Any, place: Any, part_name: str, name: str) -> Any
 
 def zeros_for(grad: Any, kernel: Any, *place: Any) -> Any:
     """Zeros for the part of the gradient selected by a view kernel."""
-    return grad.new_zeros(kernel(np, grad.array, *place).shape)
+    return zeros_beside(grad, kernel(np, grad.array, *place).shape)
 
 
 select_scatter = defop(
