@@ -285,3 +285,23 @@ def test_tangent_of_prelu_at_zero_has_the_slope_of_the_positive_side() -> None:
     assert tangent(F.prelu, (x, torch.ones(3)), (weight, torch.tensor(2.0))).tolist() == [1.0, 1.0, -1.75]
     x.requires_grad_()
     assert torch.autograd.grad(F.prelu(x, weight).sum(), x)[0].tolist() == [0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "clamp_min", "clamp_max"])
+def test_tangents_of_extrema_keep_half_precision(name: str, dtype: Any) -> None:
+    x, y = torch.tensor([1.0, 2.0, 3.0], dtype=dtype), torch.tensor([1.0, 3.0, 2.0], dtype=dtype)
+    found = tangent(getattr(torch, name), (x, torch.ones(3, dtype=dtype)), (y, torch.zeros(3, dtype=dtype)))
+    assert found.dtype is dtype and found[1].item() + found[2].item() == 1.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_gradients_that_are_not_asked_for_stay_missing_in_half_precision(dtype: Any) -> None:
+    x = torch.ones(1, 2, 5, dtype=dtype, requires_grad=True)
+    weight = torch.full((3, 2, 2), 0.5, dtype=dtype, requires_grad=True)
+    grads = torch.autograd.grad(F.conv1d(x, weight).sum(), [x, weight], create_graph=True)
+    assert torch.autograd.grad(grads[0].sum(), weight)[0].tolist() == [[[4.0] * 2] * 2] * 3
+    only = torch.autograd.grad(F.conv1d(x, weight.detach()).square().sum(), x, create_graph=True)[0]
+    assert only.dtype is dtype and torch.autograd.grad(only.sum(), x)[0].dtype is dtype
+    normal = torch.autograd.grad(F.layer_norm(x, (5,)).square().sum(), x, create_graph=True)[0]
+    assert normal.dtype is dtype and torch.autograd.grad(normal.sum(), x)[0].dtype is dtype

@@ -489,6 +489,8 @@ def widen(op: OpDef, values: list[Any]) -> Any:
 def narrowed(result: Any, dtype: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)(narrowed(r, dtype) for r in result)
+    if result is None:
+        return None
     result = np.asarray(result)
     return converted(result, dtype) if result.dtype == FLOAT32 else result
 

@@ -348,7 +348,8 @@ def nan_rules(wins: str) -> Any:
 def tie_tangent(wins: str) -> Any:
     """The tangent of maximum or minimum; at a NaN it is the second one's."""
     def tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
-        share = where(self_p.eq(other_p), 0.5, getattr(self_p, wins)(other_p))
+        won = getattr(self_p, wins)(other_p)
+        share = where(self_p.eq(other_p), 0.5, won.to(self_p.dtype))
         return other_t + (self_t - other_t) * share
     return tangent
 

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, SUM, check_nll, nll_loss2d_forward, nll_loss_forward, reduced
@@ -173,7 +174,8 @@ composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool fu
 # ---- margins
 def hinge_tensors(self: Any, target: Any, margin: float, reduction: int) -> Any:
     zeros = late.zeros_like(self)
-    rest = changed(less_from(margin, self), "clamp_min", 0)
+    distance = less_from(margin, self) if is_seen() else late.full_like(self, margin).sub_(self)
+    rest = changed(distance, "clamp_min", 0)
     far = late.where(target != 1, rest, zeros)
     near = late.where(target != -1, self, zeros)
     return reduced(far + near, reduction)
