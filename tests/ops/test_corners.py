@@ -305,3 +305,17 @@ def test_gradients_that_are_not_asked_for_stay_missing_in_half_precision(dtype: 
     assert only.dtype is dtype and torch.autograd.grad(only.sum(), x)[0].dtype is dtype
     normal = torch.autograd.grad(F.layer_norm(x, (5,)).square().sum(), x, create_graph=True)[0]
     assert normal.dtype is dtype and torch.autograd.grad(normal.sum(), x)[0].dtype is dtype
+
+
+def test_tangent_of_logsumexp_of_large_complex_numbers() -> None:
+    x = torch.tensor([1e6 + 1j, 1e6 + 0.5 + 2j, 1e6 - 1 + 3j], dtype=torch.complex64)
+    change = torch.tensor([1.0, 2j, -1.0], dtype=torch.complex64)
+    found = tangent(lambda t: t.logsumexp(0), (x, change))
+    weights = (x.to(torch.complex128) - 1e6).exp()
+    assert torch.allclose(found.to(torch.complex128), (weights * change).sum() / weights.sum(), rtol=1e-5)
+    assert tangent(lambda t: t.logsumexp(0), (x[:0], change[:0])).isnan().all()
+
+
+def test_tangent_of_the_angle_of_zero_is_zero() -> None:
+    zero, one = torch.zeros(2, dtype=torch.complex64), torch.ones(2, dtype=torch.complex64)
+    assert tangent(torch.angle, (zero, one)).tolist() == [0.0, 0.0]

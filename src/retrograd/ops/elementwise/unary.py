@@ -387,7 +387,7 @@ def angle_rule(grad: Any, self: Any) -> Any:
 def angle_tangent(self_p: Any, self_t: Any) -> Any:
     if not is_complex_type(self_p.array.dtype):
         return zeros(self_p)
-    return late.imag(conj(self_p) * self_t) / self_p.abs().pow(2)
+    return where(self_p.eq(0), 0, late.imag(conj(self_p) * self_t) / self_p.abs().pow(2))
 
 
 defop(

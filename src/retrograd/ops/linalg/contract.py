@@ -351,7 +351,7 @@ def multiply_chain(chain: Any) -> Any:
     sizes = [chain[0].array.shape[0], *[t.array.shape[1] for t in chain]]
     if count == 3:
         a, b, c, d = sizes
-        if a * c * (b + d) < b * d * (a + c):
+        if a * c * (b + d) <= b * d * (a + c):
             return call(mm, [call(mm, chain[:2]), chain[2]])
         return call(mm, [chain[0], call(mm, chain[1:])])
     splits = cheapest_splits(sizes, count)

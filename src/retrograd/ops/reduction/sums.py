@@ -697,13 +697,13 @@ def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: boo
     return grad * conj((self - result).exp())
 
 
-def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool) -> Any:
-    if not self_p.numel() or self_p._flags | self_t._flags or self_p.is_complex() or self_t.is_complex():
-        if not keepdim and self_p.ndim:
-            result = unsqueeze_all(result, dim, self_p.ndim)
-        return ((self_p - result).exp() * self_t).sum(dim, keepdim)
-    weights = (self_p - self_p.amax(dim, True)).exp()
-    return (weights * self_t).sum(dim, keepdim).div_(weights.sum(dim, keepdim))
+def logsumexp_jvp(self_p: Any, self_t: Any, dim: Any, keepdim: bool) -> Any:
+    # Relative to the largest real part, since the result itself may be so large that it is rounded.
+    complexes = self_p.is_complex()
+    weights = (self_p - (late.real(self_p) if complexes else self_p).amax(dim, True)).exp() if self_p.numel() else self_p.exp()
+    whole, product = weights.sum(dim, keepdim), (weights * self_t).sum(dim, keepdim)
+    copies = complexes or self_p._flags | self_t._flags or self_t.is_complex() or not self_p.numel()
+    return product / whole if copies else product.div_(whole)
 
 
 logsumexp = defop(
