@@ -280,3 +280,67 @@ def test_modes_may_say_that_they_belong_to_the_library():
 
     with Own():
         assert is_in_torch_dispatch_mode() and not is_in_torch_dispatch_mode(include_infra_modes=False)
+
+
+def stream(run: Any) -> list[str]:
+    """The names of the ops that a mode sees, without the default overload."""
+    with Log() as log:
+        run()
+    return [name.split(" ")[0].removeprefix("aten.").removesuffix(".default") for name in log.seen]
+
+
+def gradient_stream(function: Any, *inputs: Any) -> list[str]:
+    inputs = tuple(t.requires_grad_() for t in inputs)
+    out = function(*inputs)
+    weight = torch.ones_like(out)
+    return stream(lambda: torch.autograd.grad(out, inputs, weight))
+
+
+x32, y32 = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(("function", "count", "names"), [
+    (lambda x: x.clamp(1, 2), 1, "scalar_tensor ge.Scalar le.Scalar logical_and where.self"),
+    (torch.clamp_max, 2, "scalar_tensor gt.Tensor where.self scalar_tensor le.Tensor where.self"),
+    (torch.maximum, 2, "div.Scalar eq.Tensor where.self gt.Tensor masked_fill_.Scalar "
+                       "div.Scalar eq.Tensor where.self lt.Tensor masked_fill_.Scalar"),
+    (torch.fmod, 2, "div.Tensor_mode neg mul.Tensor"),
+    (torch.reciprocal, 1, "detach mul.Tensor neg mul.Tensor"),
+    (torch.copysign, 2, "detach zeros div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor"),
+    (lambda x: x.var(), 1, "mean sub.Tensor mul.Scalar mul.Tensor"),
+    (lambda x: x.norm(), 1, "detach div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor"),
+    (lambda x: torch.nn.functional.layer_norm(x, (3,)), 1, "native_layer_norm_backward"),
+    (torch.atanh, 1, "pow.Tensor_Scalar empty_like fill_.Scalar sub_.Tensor mul.Scalar div.Tensor"),
+    (torch.dist, 2, "detach sub.Tensor div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor "
+                    "neg sub.Tensor div.Tensor eq.Scalar masked_fill_.Scalar mul.Tensor"),
+], ids=lambda value: value.split(" ")[0] if isinstance(value, str) else None)
+def test_formulas_take_pytorchs_steps(function: Any, count: int, names: str) -> None:
+    assert gradient_stream(function, *[t.clone() for t in (x32, y32)[:count]]) == names.split()
+
+
+@pytest.mark.parametrize(("run", "names"), [
+    (lambda: torch.where(torch.tensor(True), torch.tensor(1.0), 0), "scalar_tensor where.self"),
+    (lambda: torch.ones(2, 3).t().reshape(3, 1, 2), "ones t view"),
+    (lambda: torch.linalg.inv(torch.eye(2)), "eye linalg_inv_ex _linalg_check_errors"),
+    (lambda: torch.linalg.lu_factor(torch.eye(2)), "eye linalg_lu_factor_ex _linalg_check_errors"),
+    (lambda: torch.linalg.eigvals(torch.eye(2)), "eye linalg_eig"),
+], ids=["where", "reshape", "inv", "lu_factor", "eigvals"])
+def test_composites_take_pytorchs_steps(run: Any, names: str) -> None:
+    found = stream(run)
+    assert [name for name in found if name != "lift_fresh"] == names.split()
+
+
+def test_failed_factorization_raises_through_a_mode() -> None:
+    with Log(), pytest.raises(RuntimeError, match=r"linalg.inv: The diagonal element 1 is zero"):
+        torch.linalg.inv(torch.zeros(2, 2))
+    with Log(), pytest.raises(RuntimeError, match=r"linalg.lu_factor: U\[1,1\] is zero"):
+        torch.linalg.lu_factor(torch.zeros(2, 2))
+    with Log(), pytest.raises(RuntimeError, match=r"\(Batch element 1\): D\[2,2\] is zero"):
+        torch.linalg.ldl_factor(torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]]]))
+
+
+def test_running_statistics_of_instance_norm_are_written_where_modes_see_it() -> None:
+    mean, var = torch.zeros(2), torch.ones(2)
+    found = stream(lambda: torch.nn.functional.instance_norm(torch.ones(2, 2, 3), mean, var))
+    assert " ".join(found[-9:]) == "alias view mean.dim copy_ alias view mean.dim copy_ view"
+    assert torch.allclose(mean, torch.tensor([0.1, 0.1]))

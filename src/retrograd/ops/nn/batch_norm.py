@@ -20,6 +20,7 @@ from retrograd.core.modes import is_seen
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump
 from retrograd.ops import late
+from retrograd.ops.memory.copy import alias
 from retrograd.ops.nn.pool import following
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes, without_gradient
@@ -390,7 +391,7 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
 def keep_means(kept: Any, each: Any, shape: Any) -> None:
     """Update the running statistics with the mean over instances; not differentiated, as in batch norm."""
     if kept._flags or kept.array.shape != shape[1:] or 0 in shape or is_seen():
-        late.alias(kept.detach() if kept.requires_grad else kept).copy_(
+        call(alias, [kept.detach() if kept.requires_grad else kept]).copy_(
             each.view((shape[0], -1) if each.numel() else shape).mean(0, False))
     else:
         kept.array[...] = families.everything(each).reshape(shape).mean(0)
