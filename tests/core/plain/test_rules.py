@@ -157,3 +157,17 @@ def test_a_dispatch_mode_sees_the_ops_of_a_rule() -> None:
     with Names() as names:
         y.backward()
     assert "aten.cos.default" in names.seen and "aten.mul.Tensor" in names.seen
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "exp", "square"])
+def test_nodes_that_lead_nowhere_do_not_speak_for_others(op: str) -> None:
+    for shape in [(3, 5), (2, 7)]:
+        for _ in range(3):
+            with torch.no_grad():
+                row = torch.ones(shape, requires_grad=True)[0]         # requires grad by its base, without a node
+            made = getattr(row, op)()
+            made.backward(torch.ones_like(made))
+        x = torch.ones(shape[1:], requires_grad=True)
+        made = getattr(x * 1, op)()
+        made.backward(torch.ones_like(made))
+        assert x.grad is not None

@@ -122,6 +122,8 @@ def written_run(op: OpDef) -> Any:
     test = "grad is not None and not grad._flags"
     if several:
         test = "any([g is not None for g in grads]) and not any([g is not None and g._flags for g in grads])"
+    if len(op.inputs) == 1 and not op.has_lists:         # whose programs are for a gradient that is needed
+        test = f"nexts[0] is not None and {test}"
     text = f"if {test}{' and saved is not None' if op.saved_names else ''}:\n" + indent(text, "    ")
     if op.saved_names:
         text = "saved = self._saved_\n" + text
