@@ -68,6 +68,7 @@ class Program:
 
         self.reasons: list[Any] | None = None     # collects the reasons of graph breaks, on request
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
+        self.last: Steady | None = None           # of the last unrecorded call
         self.pause = FIRST_PAUSE                  # calls to run unrecorded once the recompile limit is reached, or after
         self.unneeded = 0                         # many recorded calls with new arguments and nothing else that is new
         self.idle = 0                             # remaining ones
@@ -79,15 +80,15 @@ class Program:
     def call(self, args: Any, kwargs: Any) -> Any:
         if stance.name == "force_eager" or settings["disable"]:
             return self.function(*args, **kwargs)
-        inside.depth += 1
+        mine = inside.__dict__                    # found once: each access to a thread's attribute looks for it
+        mine["depth"] += 1
         try:
-            if self.compiled_autograd:
-                with self.backward_scope():
-                    result = self.run(args, kwargs)
-            else:
+            if not self.compiled_autograd and not self.steals:
+                return self.run(args, kwargs)
+            with self.backward_scope():
                 result = self.run(args, kwargs)
         finally:
-            inside.depth -= 1
+            mine["depth"] -= 1
         if self.steals and args and isinstance(args[0], list):
             args[0].clear()
         return result
@@ -104,8 +105,9 @@ class Program:
             compiled_autograd.fuse_next(True)
             return result
         uncaptured, generation = backward_state.compiler is None, state.generation.number
-        steady = settled(self.steady, args, kwargs, uncaptured, generation)
+        steady = settled(self.steady, self.last, args, kwargs, uncaptured, generation)
         if steady is not None:
+            self.last = steady
             first = sequence.n
             if steady.fuses and steady.misses < MOST_MISSES and tls.slow_path == tls.inference:
                 with Deferrer() as deferrer:
@@ -114,9 +116,10 @@ class Program:
                 compiled_autograd.fuse_next(sequence.n > first)
             else:
                 result = self.function(*args, **kwargs)
-            if steady.variant is not None:
+            if sequence.n > first and steady.variant is not None:
                 spans.add(first, sequence.n, steady.variant)
             return result
+        self.last = None                          # it may be replaced
         signature = full_signature(args, kwargs, uncaptured, generation)
         steady = self.steady.get(signature)
         if self.idle and steady is None:
@@ -129,7 +132,7 @@ class Program:
         if recorder.is_new or steady is None:
             if len(self.steady) > STEADY_LIMIT:
                 self.steady.clear()
-            steady = self.steady[signature] = Steady()
+            steady = self.steady[signature] = Steady(signature)
         steady.hits += not recorder.is_new
         steady.fuses = self.compiler is compile_graph and recorder.weight.pays()
         steady.variant = recorder.variants[0] if len(recorder.variants) == 1 else None

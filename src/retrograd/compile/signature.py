@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.lean import has_shape
 from retrograd.core.state import grad_enabled
 from retrograd.core.tensor import Tensor, wants_grad
 
@@ -57,13 +58,36 @@ class Steady:
     recorded again, and later ones at growing intervals.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, signature: Any) -> None:
         self.hits = 0
         self.calls = 0
         self.recorded_next = FIRST_DISTANCE
         self.variant: Any = None                  # the segment of the whole call, if it is a single one
         self.fuses = False                        # its arrays are large enough to defer and fuse ops
         self.misses = 0                           # score of recent calls with ops that were new at their position
+        parts, self.grad, self.uncaptured, self.generation = signature
+        self.tensors: list[Any] | None = None     # of each: shape, dtype, whether it requires grad; None if not all are
+        if all([len(part) == 4 and type(part[0]) is tuple and not part[3] for part in parts]):
+            self.tensors = [part[:3] for part in parts]
+
+    def fits(self, args: Any, kwargs: Any, uncaptured: bool, generation: int) -> bool:
+        """Whether a call has the signature of this one; False if that takes more to say."""
+        tensors = self.tensors
+        if tensors is None or kwargs or len(args) != len(tensors) or uncaptured is not self.uncaptured or (
+                generation != self.generation or grad_enabled() is not self.grad):
+            return False
+        i = 0
+        for value in args:
+            if not isinstance(value, Tensor):
+                return False
+            t = value
+            array = t.array
+            shape, dtype, requires = tensors[i]
+            if array.dtype is not dtype or wants_grad(t) is not requires or not has_shape(array, shape) or (
+                    getattr(t, "_dynamo_dynamic_indices", None)):
+                return False
+            i += 1
+        return True
 
     def note(self, misses: int) -> None:
         """Record how many ops of a call were new to the tape: deferring does not pay where every call differs."""
@@ -78,7 +102,10 @@ class Steady:
         return self.hits >= 2
 
 
-def settled(known: dict[Any, Steady], args: Any, kwargs: Any, uncaptured: bool, generation: int) -> Steady | None:
-    """What is known about a call, if it may go unrecorded."""
-    steady = known.get(full_signature(args, kwargs, uncaptured, generation))
+def settled(known: dict[Any, Steady], last: Steady | None, args: Any, kwargs: Any, uncaptured: bool, generation: int
+            ) -> Steady | None:
+    """What is known about a call, if it may go unrecorded; `last` is what was known about the last one."""
+    steady = last
+    if steady is None or not steady.fits(args, kwargs, uncaptured, generation):
+        steady = known.get(full_signature(args, kwargs, uncaptured, generation))
     return steady if steady is not None and steady.is_due() else None

@@ -144,7 +144,8 @@ stance = Stance()
 class Inside(threading.local):
     """How many calls of compiled functions this thread is in."""
 
-    depth = 0
+    def __init__(self) -> None:
+        self.depth = 0
 
 
 inside = Inside()
