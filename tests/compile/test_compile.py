@@ -360,6 +360,17 @@ def test_own_backend_writes_and_draws_once() -> None:
     assert all([torch.equal(a, b) for a, b in zip(got, [torch.rand(2) + 1, torch.rand(2) + 1, torch.rand(2)], strict=True)])
 
 
+def test_own_backend_does_not_run_on_inputs_that_were_results() -> None:
+    runs: list[int] = []
+
+    def write(t: Any) -> Any:
+        torch.sum(t.clone(), -2, out=t)
+        return t * 2
+    f = torch.compile(write, backend=lambda module, inputs: lambda *args: runs.append(1) or module(*args))
+    with pytest.warns(UserWarning, match="resized"):
+        assert f(torch.ones(3, 2)).tolist() == [6.0, 6.0] and not runs
+
+
 def test_reset_forgets_graphs() -> None:
     keep = Keep()
     f = torch.compile(lambda t: t + 1, backend=keep)

@@ -20,6 +20,7 @@ from tests.compile.programs import (
     interpreter,
     layers,
     memory_and_numbers,
+    orders_of_writes,
     other_hands,
     python_state,
     surroundings,
@@ -31,7 +32,7 @@ from tests.compile.programs.base import PROGRAMS, Compile
 # importing them fills PROGRAMS
 MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile, interpreter, calls, calls_of_modules,
            derivatives, layers, memory_and_numbers, ways_of_python, changes_between_calls,
-           surroundings, other_hands)
+           surroundings, other_hands, orders_of_writes)
 
 
 def observe(value: Any) -> Any:

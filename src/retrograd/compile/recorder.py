@@ -110,6 +110,7 @@ class Segment:
         self.count = 0                            # number of values
         self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number and a reference to it
         self.inputs: dict[int, Any] = {}          # number -> a tensor from outside
+        self.states: list[tuple[int, int]] = []   # the id of the array, and the version, that each of them had
         self.results: dict[int, Any] = {}         # number -> a weak reference to a computed tensor
         self.root: Any = None                     # the gradient that a captured pass starts with, if nothing came before it
 
@@ -124,6 +125,7 @@ class Segment:
             self.count += 1
             self.known[id(t)] = number, lambda: t
             self.inputs[number] = t
+            self.states.append(state_of(t))
             self.key.append(("input", number, t.array.dtype.str, t.array.ndim, wants_grad(t), type(t).__name__))
             marks = getattr(t, "_dynamo_dynamic_indices", None) or ()
             static = getattr(t, "_dynamo_static_indices", None) or ()
@@ -182,9 +184,11 @@ class Segment:
         return [self.note(item) for item in result] if isinstance(result, tuple | list) else result
 
     def is_pure(self) -> bool:
-        """Whether running the ops again has no side effects: kernels and classes of a program may do anything."""
+        """Whether running the ops again does the same, without side effects: kernels and classes of a program may do
+        anything, and inputs may have been results of ops with `out=`."""
         return not any([type(event.function) is not OpDef or event.function._schema.is_mutable for event in self.events]
-                       ) and not any([sees_ops(t) for t in self.inputs.values()])
+                       ) and not any([sees_ops(t) for t in self.inputs.values()]) and all(
+            [state_of(t) == before for t, before in zip(self.inputs.values(), self.states, strict=True)])
 
     def functions(self) -> tuple[Any, ...]:
         """The ops alone: segments with the same ones differ in their inputs and constants."""
@@ -192,6 +196,11 @@ class Segment:
 
     def living(self) -> list[int]:
         return [number for number, reference in self.results.items() if reference() is not None]
+
+
+def state_of(t: Any) -> tuple[int, int]:
+    """The array of a tensor, which is not held (`resize_` counts references), and how often it was written to."""
+    return id(t.array), 0 if t._counter is None else t._counter.n
 
 
 def sees_ops(t: Any) -> bool:
