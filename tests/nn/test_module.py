@@ -155,3 +155,19 @@ def test_a_module_that_goes_to_the_meta_device_takes_its_gradients_along() -> No
     layer(torch.ones(2)).backward()
     layer.to("meta")
     assert layer.weight.grad.is_meta and not before.grad.is_meta
+
+
+def test_linear_reads_its_parameters_as_its_class_says() -> None:
+    class Doubled(nn.Linear):
+        def __getattr__(self, name: str) -> Any:
+            found = super().__getattr__(name)
+            return found * 2 if name == "weight" else found
+
+    torch.manual_seed(0)
+    layer, x = Doubled(3, 2, bias=False), torch.ones(1, 3)
+    assert torch.equal(layer(x), x @ layer._parameters["weight"].t() * 2)
+    plain = nn.Linear(3, 2)
+    weight = plain.weight.detach() * 3
+    del plain.weight
+    plain.weight = weight                         # a plain attribute
+    assert torch.equal(plain(x), nn.functional.linear(x, weight, plain.bias))

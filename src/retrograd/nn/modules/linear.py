@@ -60,6 +60,9 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Any) -> Any:
+        own = self._parameters            # where `__getattr__` looks, after a search that takes longer than the whole call
+        if "weight" in own and "bias" in own and type(self).__getattr__ is Module.__getattr__:
+            return functional.linear(input, own["weight"], own["bias"])
         return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
