@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -118,9 +119,15 @@ def instruction_sets() -> dict[str, list[str]]:
     return INSTRUCTION_SETS if platform.machine() in ("x86_64", "AMD64") else {"plain": []}
 
 
+def headers(path: Path) -> list[Path]:
+    """A header, and those beside it that it includes."""
+    named = [path.with_name(name) for name in re.findall(r'#include "(.*)"', path.read_text())]
+    return [path, *[found for name in named for found in headers(name)]]
+
+
 def compile_loops(compiler: list[str]) -> list[str]:
     """Compile each file of loops for each instruction set, side by side; return the object files."""
-    newest = max(path.stat().st_mtime for path in [Path("setup.py"), *LOOPS_SOURCES.glob("*.h")])
+    newest = max(path.stat().st_mtime for path in [Path("setup.py"), *headers(LOOPS_SOURCES / "block.h")])
 
     def compiled(source: Path, isa: str, flags: list[str]) -> str:
         made = source.with_name(f"{source.stem}_{isa}.o")
