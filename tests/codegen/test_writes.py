@@ -125,3 +125,73 @@ def test_contiguous_copies_are_by_rows() -> None:
         assert made.is_contiguous()
         assert made.tolist() == view.tolist()
         assert view.clone(memory_format=torch.contiguous_format).stride() == made.stride()
+
+
+def call_with(op: Any, native: bool, *args: Any) -> Any:
+    kernel, op.native = op.native, op.native if native else None
+    try:
+        return op(*args)
+    finally:
+        op.native = kernel
+
+
+ELSEWHERE = [("clone", "default", ()), ("flip", "default", ([0],)), ("flip", "default", ([1],)), ("flip", "default", ([0, 1],)),
+             ("roll", "default", ([3], [1])), ("roll", "default", ([7], [])), ("index_select", "default", (0, "places")),
+             ("index_fill", "int_Scalar", (0, "places", 2)), ("put", "default", ("places", "values")),
+             ("index_put", "default", (["places"], 3)), ("diagonal_scatter", "default", ("values",)),
+             ("pixel_shuffle", "default", (2,)), ("constant_pad_nd", "default", ([1, 2], 3))]
+
+
+@pytest.mark.parametrize("name, overload, args", ELSEWHERE)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.uint8])
+@pytest.mark.parametrize("shape", [(2500, 4), (40, 1000)])
+def test_elements_of_larger_arrays_in_other_places(name: str, overload: str, args: Any, dtype: Any, shape: Any) -> None:
+    op: Any = getattr(find_packet(name), overload)
+    op._ready or op.prepare()
+    x = torch.arange(shape[0] * shape[1]).remainder(127).to(dtype).reshape(shape)
+    places = torch.tensor([3, 0, 7, 30])
+
+    def given(a: Any) -> Any:
+        if isinstance(a, list):
+            return [given(item) for item in a]
+        return places if a == "places" else x[:2, :4].diagonal(0).repeat(2)[:4] if a == "values" else a
+
+    if name == "pixel_shuffle":
+        x = x.reshape(-1, 4, 2, 5)
+    if name == "index_put":
+        args = (args[0], x[4:8].clone())
+    if name == "diagonal_scatter":
+        args = (x.diagonal().flip(0).clone(),)
+    arguments = [given(a) for a in args]
+    made = call_with(op, True, x, *arguments)
+    wanted = call_with(op, False, x, *arguments)
+    assert made.stride() == wanted.stride()
+    assert torch.equal(made, wanted)
+
+
+@pytest.mark.parametrize("count", [10_000, 100_000])
+def test_large_copies_stay_in_the_kernel(count: int) -> None:
+    clone: Any = find_packet("clone").default       # type: ignore[union-attr]
+    copy: Any = find_packet("copy_").default        # type: ignore[union-attr]
+    for op in (clone, copy):
+        op._ready or op.prepare()
+        if op.native is None:
+            return                                  # nothing was compiled
+    array = np.arange(count, dtype=np.float32)
+    assert (clone.native(array, None) == array).all()
+    to = np.zeros_like(array)
+    assert copy.native(to, array, False) is to
+    assert (to == array).all()
+
+
+def test_filling_what_lies_in_another_order() -> None:
+    x = torch.zeros(3, 4, 5)
+    for view in (x.permute(2, 0, 1), x.transpose(0, 1), x.permute(2, 0, 1)[:, :, 1:2], x[:, 1:3].transpose(0, 1), x[:, :, ::2]):
+        x.zero_()
+        view.fill_(2)
+        assert x.sum().item() == 2 * view.numel()
+        view.zero_()
+        assert not x.any()
+        made = torch.fill(view, 3)
+        assert made.unique().tolist() == [3]
+        assert made.stride() == torch.empty_like(view).stride()

@@ -1,10 +1,11 @@
-/* Elements in other places: turned round, moved on, picked, written over a part. New arrays, where they are small; for
-   large ones the kernels in Python use threads. Arguments come as the op's, in schema order; what is unusual is refused. */
-static int is_simple(PyObject *o) { /* few elements by rows */
-  if (!few_elements(o) || !row_major_strides((PyArrayObject *)o)) return 0;
+/* Elements in other places: turned round, moved on, picked, written over a part. New arrays, where few elements move; for
+   many the kernels in Python use threads. Arguments come as the op's, in schema order; what is unusual is refused. */
+static int is_by_rows(PyObject *o) {
+  if (!is_array(o) || !PyArray_SIZE((PyArrayObject *)o) || !row_major_strides((PyArrayObject *)o)) return 0;
   PyArrayObject *a = (PyArrayObject *)o;
   return PyArray_NDIM(a) < MAXD && PyArray_ISALIGNED(a) && !PyDataType_REFCHK(PyArray_DESCR(a));
 }
+static int is_simple(PyObject *o) { return few_elements(o) && is_by_rows(o); }
 static PyArrayObject *alike(PyArrayObject *a, int nd, const npy_intp *dims) {
   PyArray_Descr *type = PyArray_DESCR(a);
   Py_INCREF(type);
@@ -27,34 +28,53 @@ static inline void copy_run(char *to, const char *from, npy_intp n) {
     ENDS(4)
 #undef ENDS
 }
+/* items of one size over two dimensions, the longer one innermost */
+#define CELLS(W)                                                                     \
+  for (npy_intp i = 0; i < m; i++)                                                   \
+    for (npy_intp k = 0; k < n; k++) memcpy(to + i * t0 + k * t, from + i * f0 + k * f, W); \
+  break;
+static void cells(npy_intp m, npy_intp n, char *to, npy_intp t0, npy_intp t, const char *from, npy_intp f0, npy_intp f,
+                  npy_intp item) {
+  if (m > n) {
+    const npy_intp size = m, ts = t0, fs = f0;
+    m = n;
+    n = size;
+    t0 = t;
+    t = ts;
+    f0 = f;
+    f = fs;
+  }
+  switch (item) {
+  case 4:
+    if (t == 4 && f == -4)
+      for (npy_intp i = 0; i < m; i++)
+        for (npy_intp k = 0; k < n; k++) memcpy(to + i * t0 + 4 * k, from + i * f0 - 4 * k, 4);
+    else
+      CELLS(4)
+    break;
+  case 8: CELLS(8)
+  case 2: CELLS(2)
+  case 1: CELLS(1)
+  default: CELLS(item)
+  }
+}
+#undef CELLS
 static void carry(int nd, const npy_intp *size, char *to, const npy_intp *ts, const char *from, const npy_intp *fs,
                   npy_intp item) {
-  if (nd == 0) {
+  if (nd == 0)
     memcpy(to, from, item);
-    return;
-  }
-  if (nd == 1) {
-    const npy_intp n = *size, t = *ts, f = *fs;
-    if (t == item && f == item)
-      copy_run(to, from, n * item);
-    else if (item == 4)
-      for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 4);
-    else if (item == 8)
-      for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 8);
-    else if (item == 2)
-      for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 2);
-    else if (item == 1)
-      for (npy_intp i = 0; i < n; i++) to[i * t] = from[i * f];
+  else if (ts[nd - 1] == item && fs[nd - 1] == item) { /* runs of items */
+    const npy_intp n = nd > 1 ? size[nd - 2] : 1, run = size[nd - 1] * item;
+    if (nd > 2)
+      for (npy_intp i = 0; i < *size; i++) carry(nd - 1, size + 1, to + i * *ts, ts + 1, from + i * *fs, fs + 1, item);
     else
-      for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, item);
-    return;
-  }
-  if (nd == 2 && ts[1] == item && fs[1] == item) {
-    const npy_intp n = *size, t = *ts, f = *fs, run = size[1] * item;
-    for (npy_intp i = 0; i < n; i++) copy_run(to + i * t, from + i * f, run);
-    return;
-  }
-  for (npy_intp i = 0; i < *size; i++) carry(nd - 1, size + 1, to + i * *ts, ts + 1, from + i * *fs, fs + 1, item);
+      for (npy_intp i = 0; i < n; i++) copy_run(to + i * *ts, from + i * *fs, run);
+  } else if (nd == 1)
+    cells(1, *size, to, 0, *ts, from, 0, *fs, item);
+  else if (nd == 2)
+    cells(*size, size[1], to, *ts, ts[1], from, *fs, fs[1], item);
+  else
+    for (npy_intp i = 0; i < *size; i++) carry(nd - 1, size + 1, to + i * *ts, ts + 1, from + i * *fs, fs + 1, item);
 }
 static void steps_of(int nd, const npy_intp *size, npy_intp item, npy_intp *steps) {
   for (int i = nd - 1; i >= 0; i--) {
@@ -235,7 +255,7 @@ static PyObject *native_constant_pad_nd(PyObject *const *args, Py_ssize_t n) { /
 
 /* ---- a copy in which one part is another array: (self, src, and what the view takes) */
 static PyObject *over_part(PyObject *const *args, Py_ssize_t n, Native view, PyObject *const *rest, Py_ssize_t k) {
-  if (!is_simple(args[0]) || !few_elements(args[1]) || !PyArray_ISALIGNED((PyArrayObject *)args[1])) return refuse();
+  if (!is_by_rows(args[0]) || !few_elements(args[1]) || !PyArray_ISALIGNED((PyArrayObject *)args[1])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0], *src = (PyArrayObject *)args[1];
   if (PyArray_DESCR(a) != PyArray_DESCR(src) || PyArray_NDIM(src) > MAXD) return refuse();
   PyArrayObject *made = alike(a, PyArray_NDIM(a), PyArray_DIMS(a));
@@ -253,7 +273,7 @@ static PyObject *over_part(PyObject *const *args, Py_ssize_t n, Native view, PyO
     Py_DECREF(made);
     return refuse();
   }
-  memcpy(PyArray_BYTES(made), PyArray_BYTES(a), PyArray_NBYTES(a));
+  move_bytes(PyArray_BYTES(made), PyArray_BYTES(a), PyArray_NBYTES(a));
   carry(PyArray_NDIM(src), PyArray_DIMS(src), PyArray_BYTES(p), PyArray_STRIDES(p), PyArray_BYTES(src), PyArray_STRIDES(src),
         PyArray_ITEMSIZE(src));
   Py_DECREF(part);
@@ -300,7 +320,7 @@ static PyObject *native_index_select(PyObject *const *args, Py_ssize_t n) { /* s
   int d;
   npy_intp count;
   const int64_t *at;
-  if (n != 3 || !is_simple(args[0]) || !geometry_of(args[0], &g) || !dim_of(args[1], g.n, &d) ||
+  if (n != 3 || !is_by_rows(args[0]) || !geometry_of(args[0], &g) || !dim_of(args[1], g.n, &d) ||
       !(at = places_of(args[2], g.size[d], 0, &count)) || PyArray_NDIM((PyArrayObject *)args[2]) > 1 || !count)
     return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
@@ -312,13 +332,13 @@ static PyObject *native_index_select(PyObject *const *args, Py_ssize_t n) { /* s
   char *to = PyArray_BYTES(made);
   const char *from = PyArray_BYTES(a);
   for (npy_intp k = 0; k < outer; k++, from += size * run)
-    for (npy_intp i = 0; i < count; i++, to += run) memcpy(to, from + at[i] * run, run);
+    for (npy_intp i = 0; i < count; i++, to += run) copy_run(to, from + at[i] * run, run);
   return (PyObject *)made;
 }
 static PyObject *native_take(PyObject *const *args, Py_ssize_t n) { /* self, index: as if it were a vector */
   npy_intp count, size;
   const int64_t *at;
-  if (n != 2 || !is_simple(args[0]) || !few_elements(args[1]) || !row_major_strides((PyArrayObject *)args[1])) return refuse();
+  if (n != 2 || !is_by_rows(args[0]) || !few_elements(args[1]) || !row_major_strides((PyArrayObject *)args[1])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
   size = PyArray_SIZE(a);
   if (!(at = places_of(args[1], size, -size, &count))) return refuse();
@@ -337,7 +357,7 @@ static PyObject *with_rows(PyObject *const *args, char how) { /* self, dim, inde
   npy_intp count;
   const int64_t *at;
   PyArrayObject *source = NULL, *value = NULL;
-  if (!is_simple(args[0]) || !geometry_of(args[0], &g) || !dim_of(args[1], g.n, &d) ||
+  if (!is_by_rows(args[0]) || !geometry_of(args[0], &g) || !dim_of(args[1], g.n, &d) ||
       !(at = places_of(args[2], g.size[d], how == 'f' ? -g.size[d] : 0, &count)) ||
       PyArray_NDIM((PyArrayObject *)args[2]) > 1 || !count)
     return refuse();
@@ -366,7 +386,7 @@ static PyObject *with_rows(PyObject *const *args, char how) { /* self, dim, inde
   }
   char *to = PyArray_BYTES(made);
   const char *from = source ? PyArray_BYTES(source) : PyArray_BYTES(value);
-  memcpy(to, PyArray_BYTES(a), PyArray_NBYTES(a));
+  move_bytes(to, PyArray_BYTES(a), PyArray_NBYTES(a));
 #define ADD_ROW(T)                                          \
   {                                                         \
     T *p = (T *)q;                                          \
@@ -401,7 +421,7 @@ static PyObject *native_index_put(PyObject *const *args, Py_ssize_t n) {
   const int64_t *at[MAXD];
   npy_intp count = -1, length;
   int m = 0;
-  if (n < 3 || n > 5 || !is_simple(args[0]) || !geometry_of(args[0], &g) || !PyList_CheckExact(args[1]) ||
+  if (n < 3 || n > 5 || !is_by_rows(args[0]) || !geometry_of(args[0], &g) || !PyList_CheckExact(args[1]) ||
       !few_elements(args[2]))
     return refuse();
   const int adds = n > 3 && args[3] == Py_True;
@@ -437,7 +457,7 @@ static PyObject *native_index_put(PyObject *const *args, Py_ssize_t n) {
   if (!made) return NULL;
   char *to = PyArray_BYTES(made);
   const char *from = PyArray_BYTES(v);
-  memcpy(to, PyArray_BYTES(a), PyArray_NBYTES(a));
+  move_bytes(to, PyArray_BYTES(a), PyArray_NBYTES(a));
   for (npy_intp i = 0; i < count; i++, from += whole ? run : 0) {
     char *q = to;
     for (int d = 0; d < m; d++) q += (at[d][i] < 0 ? at[d][i] + g.size[d] : at[d][i]) * g.step[d];
@@ -451,7 +471,7 @@ static PyObject *native_index_put(PyObject *const *args, Py_ssize_t n) {
 static PyObject *native_put(PyObject *const *args, Py_ssize_t n) { /* self, index, source, accumulate: as if it were a vector */
   npy_intp count, size;
   const int64_t *at;
-  if (n < 3 || n > 4 || !is_simple(args[0]) || !few_elements(args[1]) || !is_simple(args[2])) return refuse();
+  if (n < 3 || n > 4 || !is_by_rows(args[0]) || !few_elements(args[1]) || !is_simple(args[2])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0], *v = (PyArrayObject *)args[2];
   size = PyArray_SIZE(a);
   const int adds = n > 3 && args[3] == Py_True, code = code_of(a);
@@ -463,7 +483,7 @@ static PyObject *native_put(PyObject *const *args, Py_ssize_t n) { /* self, inde
   const npy_intp item = PyArray_ITEMSIZE(a), run = item;
   char *to = PyArray_BYTES(made);
   const char *from = PyArray_BYTES(v);
-  memcpy(to, PyArray_BYTES(a), PyArray_NBYTES(a));
+  move_bytes(to, PyArray_BYTES(a), PyArray_NBYTES(a));
   for (npy_intp i = 0; i < count; i++, from += item) {
     char *q = to + (at[i] < 0 ? at[i] + size : at[i]) * item;
     if (!adds)
@@ -477,7 +497,7 @@ static PyObject *native_put(PyObject *const *args, Py_ssize_t n) { /* self, inde
 /* ---- diagonals */
 static PyObject *native_trace(PyObject *const *args, Py_ssize_t n) {
   Geometry g;
-  if (n != 1 || !is_simple(args[0]) || !geometry_of(args[0], &g) || g.n != 2) return refuse();
+  if (n != 1 || !is_by_rows(args[0]) || !geometry_of(args[0], &g) || g.n != 2) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
   const int code = code_of(a);
   if (code != F32 && code != F64 && code != I64) return refuse();

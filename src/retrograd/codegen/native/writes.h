@@ -1,6 +1,27 @@
-/* Writing into an array, and new arrays with the same values, where they are small: for large ones NumPy's calls cost
-   nothing, and threads take part. Arguments come as the op's, in schema order; what is unusual is refused. */
-#define FEW (1 << 15)                            /* bytes */
+/* Writing into an array, and new arrays with the same values. Where elements change their order, large arrays are left to
+   the kernels in Python, whose steps cost nothing there, and threads take part. Arguments come as the op's, in schema order;
+   what is unusual is refused. */
+#define FEW (1 << 17)                            /* bytes */
+typedef struct {
+  char *to;
+  const char *from;
+  npy_intp n;
+} Move;
+static void move_task(void *argument, long k) {
+  const Move *m = argument;
+  const npy_intp first = k * FEW, left = m->n - first;
+  memcpy(m->to + first, m->from + first, left < FEW ? left : FEW);
+}
+/* n bytes, by several threads where they are many */
+static void move_bytes(void *to, const void *from, npy_intp n) {
+  if (n <= 2 * FEW) {
+    memcpy(to, from, n);
+    return;
+  }
+  Move m = {to, from, n};
+  Py_BEGIN_ALLOW_THREADS parallel(move_task, &m, (n + FEW - 1) / FEW);
+  Py_END_ALLOW_THREADS
+}
 static int row_major_strides(PyArrayObject *a) { /* also along dimensions of size 1, where NumPy does not look */
   npy_intp wanted = PyArray_ITEMSIZE(a);
   for (int i = PyArray_NDIM(a) - 1; i >= 0; i--) {
@@ -13,6 +34,21 @@ static int few_elements(PyObject *o) {
   return is_array(o) && PyArray_SIZE((PyArrayObject *)o) > 0 && PyArray_NBYTES((PyArrayObject *)o) <= FEW;
 }
 
+/* Whether the elements fill one block of memory from the first on, in any order. */
+static int gapless(PyArrayObject *a) {
+  npy_intp wanted = PyArray_ITEMSIZE(a);
+  const int nd = PyArray_NDIM(a);
+  unsigned long seen = 0;
+  if (contiguous(a)) return 1;
+  for (int used = 0; used < nd; used++) {
+    int d = 0;
+    while (d < nd && (seen >> d & 1 || (PyArray_DIM(a, d) != 1 && PyArray_STRIDE(a, d) != wanted))) d++;
+    if (d == nd) return 0;
+    seen |= 1ul << d;
+    wanted *= PyArray_DIM(a, d);
+  }
+  return 1;
+}
 /* The strides that a copy has whose items are of `size` bytes: those of the array if it has no gaps, else in their order. */
 static void kept_strides(PyArrayObject *a, npy_intp size, npy_intp *strides) {
   const int nd = PyArray_NDIM(a);
@@ -49,12 +85,12 @@ static void kept_strides(PyArrayObject *a, npy_intp size, npy_intp *strides) {
     step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
   }
 }
-/* A copy in the array's memory order, of another dtype or, where it is small, of its own. */
+/* A copy in the array's memory order; of its own dtype where it is small or by rows. */
 static PyObject *copy_as(PyObject *o, PyArray_Descr *type, int by_rows) {
   if (!is_array(o)) return refuse();
   PyArrayObject *a = (PyArrayObject *)o;
   const int same = type == PyArray_DESCR(a), nd = PyArray_NDIM(a), rows = row_major_strides(a);
-  if (!PyArray_SIZE(a) || nd > MAXD || (same && PyArray_NBYTES(a) > FEW) || (!(same && rows) && code_of(a) == OTHER))
+  if (!PyArray_SIZE(a) || nd > MAXD || (same && !rows && PyArray_NBYTES(a) > FEW) || (!(same && rows) && code_of(a) == OTHER))
     return refuse();
   npy_intp strides[MAXD];
   if (!rows && !by_rows) kept_strides(a, PyDataType_ELSIZE(type), strides);
@@ -67,7 +103,7 @@ static PyObject *copy_as(PyObject *o, PyArray_Descr *type, int by_rows) {
     return refuse();
   }
   if (same && rows)
-    memcpy(PyArray_DATA(made), PyArray_DATA(a), PyArray_NBYTES(a));
+    move_bytes(PyArray_DATA(made), PyArray_DATA(a), PyArray_NBYTES(a));
   else
     copy_values(made, a);
   return (PyObject *)made;
@@ -96,12 +132,17 @@ static int apart(PyArrayObject *a) {
   return 1;
 }
 static PyObject *native_copy_(PyObject *const *args, Py_ssize_t n) {
-  if (n != 3 || !few_elements(args[0]) || !is_array(args[1])) return refuse();
+  if (n != 3 || !is_array(args[0]) || !is_array(args[1])) return refuse();
   PyArrayObject *to = (PyArrayObject *)args[0], *from = (PyArrayObject *)args[1];
-  if (!PyArray_ISWRITEABLE(to) || !PyArray_SAMESHAPE(to, from) || owner_of(to) == owner_of(from)) return refuse();
-  if (PyArray_DESCR(to) == PyArray_DESCR(from) && contiguous(to) && contiguous(from))
-    memmove(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to)); /* two owners may have one memory */
-  else if (code_of(to) == OTHER || code_of(from) == OTHER || clashes(to, from) || !apart(to))
+  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !PyArray_SAMESHAPE(to, from) || owner_of(to) == owner_of(from)) return refuse();
+  const int same = PyArray_DESCR(to) == PyArray_DESCR(from);
+  if (same && PyDataType_REFCHK(PyArray_DESCR(to))) return refuse();
+  if (same && contiguous(to) && contiguous(from)) {
+    if (clashes(to, from)) /* two owners may have one memory */
+      memmove(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to));
+    else
+      move_bytes(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to));
+  } else if ((same && PyArray_NBYTES(to) > FEW) || code_of(to) == OTHER || code_of(from) == OTHER || clashes(to, from) || !apart(to))
     return refuse();
   else
     copy_values(to, from);
@@ -175,7 +216,7 @@ static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
   static const char zeros[8] = {0};
   if (n != 1 || !is_array(args[0])) return refuse();
   PyArrayObject *to = (PyArrayObject *)args[0];
-  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !contiguous(to)) return refuse();
+  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !gapless(to)) return refuse();
   if (PyArray_NBYTES(to) <= FEW)
     memset(PyArray_DATA(to), 0, PyArray_NBYTES(to));
   else if (code_of(to) == OTHER || !item_into(zeros, to))
@@ -186,17 +227,21 @@ static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
 static PyObject *native_fill_(PyObject *const *args, Py_ssize_t n) {
   if (n != 2 || !is_array(args[0])) return refuse();
   PyArrayObject *to = (PyArrayObject *)args[0];
-  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !contiguous(to) || !number_into(args[1], to)) return refuse();
+  if (!PyArray_SIZE(to) || !PyArray_ISWRITEABLE(to) || !gapless(to) || !number_into(args[1], to)) return refuse();
   Py_INCREF(to);
   return (PyObject *)to;
 }
 static PyObject *native_fill(PyObject *const *args, Py_ssize_t n) {
   if (n != 2 || !is_array(args[0])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
-  if (!PyArray_SIZE(a) || !row_major_strides(a)) return refuse();
+  if (!PyArray_SIZE(a) || PyArray_NDIM(a) > MAXD) return refuse();
+  const int rows = row_major_strides(a);
+  npy_intp strides[MAXD];
+  if (!rows) kept_strides(a, PyArray_ITEMSIZE(a), strides);
   PyArray_Descr *type = PyArray_DESCR(a);
   Py_INCREF(type);
-  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
+  PyObject *made =
+      PyArray_NewFromDescr(&PyArray_Type, type, PyArray_NDIM(a), PyArray_DIMS(a), rows ? NULL : strides, NULL, 0, NULL);
   if (!made || number_into(args[1], (PyArrayObject *)made)) return made;
   Py_DECREF(made);
   return refuse();
