@@ -222,20 +222,31 @@ def reduction(p: Program, c: str) -> str:
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < BLOCK ? n - b : BLOCK;")
     emit(f"    for (long r0 = 0; r0 < rows; r0 += 64) {{ const long r1 = r0 + 64 < rows ? r0 + 64 : rows; T sums[BLOCK]; "
          f"for (long j = 0; j < m; j++) sums[j] = (T){identity};")
-    emit("      long r = r0; for (; r + 4 <= r1; r += 4) {")
-    for n, i in ((n, i) for n in p.inputs for i in range(4)):
-        o = p.inputs.index(n)
-        emit(f"        T u_{n}_{i}[BLOCK]; const T *q_{n}_{i} = load_{c}(p[{o}] + (r + {i}) * rs[{o}] + b * s[{o}], "
-             f"s[{o}], t[{o}], m, u_{n}_{i});")
-    four = [f"T k{i}; {{ {' '.join(f'const T v_{n} = q_{n}_{i}[j];' for n in p.inputs)} k{i} = (T){term}; }}" for i in range(4)]
     pairs = join.format(a="(" + join.format(a="k0", b="k1") + ")", b="(" + join.format(a="k2", b="k3") + ")")
-    emit(f"        SIMD for (long j = 0; j < m; j++) {{ {' '.join(four)} sums[j] = "
-         f"{join.format(a='sums[j]', b='(' + pairs + ')')}; }} }}")
-    emit("      for (; r < r1; r++) {")
-    for o, n in enumerate(p.inputs):
-        emit(f"        T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{o}] + r * rs[{o}] + b * s[{o}], s[{o}], t[{o}], m, u_{n});")
-    emit(f"        SIMD for (long j = 0; j < m; j++) {{ {loads} const T k0 = (T){term}; sums[j] = "
-         f"{join.format(a='sums[j]', b='k0')}; }} }}")
+    one = [f"T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{o}] + ROW * rs[{o}] + b * s[{o}], s[{o}], t[{o}], m, u_{n});"
+           for o, n in enumerate(p.inputs)]
+    if any(called(node) in HEAVY for node in ast.walk(p.term)):      # one copy of the term, whose values are kept
+        emit("      for (long r = r0; r < r1; r += 4) { const long k = r1 - r < 4 ? r1 - r : 4; T w[4][BLOCK];")
+        emit(f"        for (long i = 0; i < k; i++) {{ {' '.join(one).replace('ROW', '(r + i)')}")
+        emit(f"          T *z = w[i]; SIMD for (long j = 0; j < m; j++) {{ {loads} z[j] = (T){term}; }} }}")
+        four = [f"const T k{i} = w[{i}][j];" for i in range(4)]
+        emit(f"        if (k == 4) {{ SIMD for (long j = 0; j < m; j++) {{ {' '.join(four)} sums[j] = "
+             f"{join.format(a='sums[j]', b='(' + pairs + ')')}; }} }}")
+        emit("        else for (long i = 0; i < k; i++) SIMD for (long j = 0; j < m; j++) sums[j] = "
+             f"{join.format(a='sums[j]', b='w[i][j]')}; }}")
+    else:
+        emit("      long r = r0; for (; r + 4 <= r1; r += 4) {")
+        for n, i in ((n, i) for n in p.inputs for i in range(4)):
+            o = p.inputs.index(n)
+            emit(f"        T u_{n}_{i}[BLOCK]; const T *q_{n}_{i} = load_{c}(p[{o}] + (r + {i}) * rs[{o}] + b * s[{o}], "
+                 f"s[{o}], t[{o}], m, u_{n}_{i});")
+        four = [f"T k{i}; {{ {' '.join(f'const T v_{n} = q_{n}_{i}[j];' for n in p.inputs)} k{i} = (T){term}; }}"
+                for i in range(4)]
+        emit(f"        SIMD for (long j = 0; j < m; j++) {{ {' '.join(four)} sums[j] = "
+             f"{join.format(a='sums[j]', b='(' + pairs + ')')}; }} }}")
+        emit(f"      for (; r < r1; r++) {{ {' '.join(one).replace('ROW', 'r')}")
+        emit(f"        SIMD for (long j = 0; j < m; j++) {{ {loads} const T k0 = (T){term}; sums[j] = "
+             f"{join.format(a='sums[j]', b='k0')}; }} }}")
     emit(f"      SIMD for (long j = 0; j < m; j++) acc[b + j] = {wide.format(a='acc[b + j]', b=f'({D})sums[j]')}; }} }} }}")
     # the final step
     e = "l" if c == "l" else "d"

@@ -335,13 +335,19 @@ static inline double cos_d_exact(double x) { return __builtin_cos(x); }
 static inline double tan_d_exact(double x) { return __builtin_tan(x); }
 
 /* powers: in double for float; the C library's for double */
-static inline float pow_f(float x, float y) {
+/* `a` where the condition (0 or 1) holds, else `b`, in a way that no branch comes of: one that depends on an exponent which
+   all elements share would keep the loop from being vectorized */
+static inline float chosen_f(int condition, float a, float b) {
+  return unbits_f((-condition & bits_f(a)) | (~-condition & bits_f(b)));
+}
+static inline __attribute__((always_inline)) float pow_f(float x, float y) {
   const double a = abs_d((double)x), r = exp_d((double)y * log_d(a));
   const float h = y * 0.5f;
-  const int whole = __builtin_floorf(y) == y, even = __builtin_floorf(h) == h;
-  const float v = (a == 1.) & (abs_f(y) == INF_f) ? 1.f : (float)r;
-  const float neg = whole ? (even ? v : -v) : ((a == INF_d) | (x == 0.f) ? v : NAN_f), w = (bits_f(x) < 0) & (x == x) ? neg : v;
-  return (y == 0.f) | (x == 1.f) ? 1.f : x != x ? x : y != y ? y : w;
+  const int whole = __builtin_floorf(y) == y, odd = whole & (__builtin_floorf(h) != h), inf = abs_f(y) == INF_f;
+  const float v = chosen_f((a == 1.) & inf, 1.f, (float)r), turned = chosen_f(odd, -v, v),
+              neg = chosen_f(whole | (a == INF_d) | (x == 0.f), turned, NAN_f),
+              w = chosen_f((bits_f(x) < 0) & (x == x), neg, v), nan = chosen_f(x != x, x, chosen_f(y != y, y, w));
+  return chosen_f((y == 0.f) | (x == 1.f), 1.f, nan);
 }
 static inline double pow_d(double x, double y) { return __builtin_pow(x, y); }
 static inline float hypot_f(float x, float y) {
