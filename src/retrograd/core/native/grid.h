@@ -114,59 +114,68 @@ CLONES static void N(gather_taps)(const Grid *g, long s, long m, int slopes, N(B
     b->count *= taps;
   }
 }
+/* Where the samples from p of a batch that begins at s lie: their image, the place in it, and the end of those of this image. */
+static inline long N(image_of)(const Grid *g, long s, long p, long m, long *place, long *end) {
+  *place = (s + p) % g->places;
+  *end = m - p < g->places - *place ? m : p + g->places - *place;
+  return (s + p) / g->places;
+}
 static void N(sample_part)(void *a, long first, long last) { /* samples, counted over all images */
   const Grid *g = a;
   N(Batch) b;
-  for (long s = first; s < last;) {
-    const long n = s / g->places, place = s % g->places;
-    long m = last - s < BATCH ? last - s : BATCH;
-    if (m > g->places - place) m = g->places - place;
-    const T *image = (const T *)g->input + n * g->channels * g->plane;
-    T *to = (T *)g->out + n * g->channels * g->places + place;
+  for (long s = first, m; s < last; s += m) {
+    m = last - s < BATCH ? last - s : BATCH;
     N(gather_taps)(g, s, m, 0, &b);
-    for (long k = 0; k < g->channels; k++, image += g->plane, to += g->places) {
-      if (b.count == 1)
-        for (long p = 0; p < m; p++) to[p] = b.weight[0][p] != 0 ? image[b.at[0][p]] : 0;
-      else if (b.count == 4)
-        for (long p = 0; p < m; p++)
-          to[p] = image[b.at[0][p]] * b.weight[0][p] + image[b.at[1][p]] * b.weight[1][p] + image[b.at[2][p]] * b.weight[2][p] +
-                  image[b.at[3][p]] * b.weight[3][p];
-      else {
-        T total[BATCH] = {0};
-        for (int i = 0; i < b.count; i++)
-          for (long p = 0; p < m; p++) total[p] += image[b.at[i][p]] * b.weight[i][p];
-        for (long p = 0; p < m; p++) to[p] = total[p];
+    for (long p0 = 0, p1, place; p0 < m; p0 = p1) {
+      const long n = N(image_of)(g, s, p0, m, &place, &p1);
+      const T *image = (const T *)g->input + n * g->channels * g->plane;
+      T *to = (T *)g->out + n * g->channels * g->places + place - p0;
+      for (long k = 0; k < g->channels; k++, image += g->plane, to += g->places) {
+        if (b.count == 1)
+          for (long p = p0; p < p1; p++) to[p] = b.weight[0][p] != 0 ? image[b.at[0][p]] : 0;
+        else if (b.count == 4)
+          for (long p = p0; p < p1; p++)
+            to[p] = image[b.at[0][p]] * b.weight[0][p] + image[b.at[1][p]] * b.weight[1][p] +
+                    image[b.at[2][p]] * b.weight[2][p] + image[b.at[3][p]] * b.weight[3][p];
+        else {
+          T total[BATCH] = {0};
+          for (int i = 0; i < b.count; i++)
+            for (long p = p0; p < p1; p++) total[p] += image[b.at[i][p]] * b.weight[i][p];
+          for (long p = p0; p < p1; p++) to[p] = total[p];
+        }
       }
     }
-    s += m;
   }
 }
 static void N(spread_part)(void *a, long first, long last) { /* images */
   const Grid *g = a;
   N(Batch) b;
-  for (long n = first; n < last; n++)
-    for (long place = 0; place < g->places; place += BATCH) {
-      const long m = g->places - place < BATCH ? g->places - place : BATCH, s = n * g->places + place;
+  for (long s = first * g->places, m; s < last * g->places; s += m) {
+    m = last * g->places - s < BATCH ? last * g->places - s : BATCH;
+    T slope[3][BATCH] = {{0}};
+    N(gather_taps)(g, s, m, 1, &b);
+    for (long p0 = 0, p1, place; p0 < m; p0 = p1) {
+      const long n = N(image_of)(g, s, p0, m, &place, &p1);
       const T *image = (const T *)g->input + n * g->channels * g->plane,
-              *grad = (const T *)g->grad + n * g->channels * g->places + place;
-      T *to = g->to_input ? (T *)g->to_input + n * g->channels * g->plane : NULL, slope[3][BATCH] = {{0}};
-      N(gather_taps)(g, s, m, 1, &b);
+              *grad = (const T *)g->grad + n * g->channels * g->places + place - p0;
+      T *to = g->to_input ? (T *)g->to_input + n * g->channels * g->plane : NULL;
       for (long k = 0; k < g->channels; k++, image += g->plane, grad += g->places) {
         if (to) {
           T *there = to + k * g->plane;
-          for (long p = 0; p < m; p++)
+          for (long p = p0; p < p1; p++)
             for (int i = 0; i < b.count; i++) there[b.at[i][p]] += grad[p] * b.weight[i][p];
         }
         for (int d = 0; d < g->rank; d++) {
           T part[BATCH] = {0};
           for (int i = 0; i < b.count; i++)
-            for (long p = 0; p < m; p++) part[p] += image[b.at[i][p]] * b.slope[d][i][p];
-          for (long p = 0; p < m; p++) slope[d][p] += part[p] * grad[p];
+            for (long p = p0; p < p1; p++) part[p] += image[b.at[i][p]] * b.slope[d][i][p];
+          for (long p = p0; p < p1; p++) slope[d][p] += part[p] * grad[p];
         }
       }
-      for (int d = 0; d < g->rank; d++)
-        for (long p = 0; p < m; p++) ((T *)g->to_grid)[(s + p) * g->rank + g->rank - 1 - d] = slope[d][p];
     }
+    for (int d = 0; d < g->rank; d++)
+      for (long p = 0; p < m; p++) ((T *)g->to_grid)[(s + p) * g->rank + g->rank - 1 - d] = slope[d][p];
+  }
 }
 #undef FLOOR
 #undef NEAR
