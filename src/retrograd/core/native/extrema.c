@@ -4,6 +4,8 @@
 #include "native.h"
 #include <math.h>
 #define SMALL 4096
+#define LANES 16
+#define MANY (1 << 17) /* in short rows */
 
 /* x as (outer, n, inner) around a dimension; the whole array as one row for None */
 typedef struct {
@@ -45,7 +47,6 @@ static PyObject *reduced_array(PyArrayObject *x, const Rows *r, int keep, PyArra
   return PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL);
 }
 /* A value that is not a number comes before all others; of equal ones the first counts. */
-#define LANES 16
 #define FIRST_BEST(T, name, CMP)                                                                     \
   CLONES static long name##_##T(const T *p, long n) {                                                \
     T best[LANES], most;                                                                             \
@@ -82,10 +83,9 @@ FIRST_BEST(int64_t, smallest, <)
       } else                                                                            \
         for (long k = 1; k < r.n; k++) {                                                \
           const T v = p[k * r.inner];                                                   \
-          if (v CMP best || (v != v && best == best)) {                                 \
-            best = v;                                                                   \
-            at = k;                                                                     \
-          }                                                                             \
+          const int here = (v CMP best) | ((v != v) & (best == best)); /* no branch */  \
+          best = here ? v : best;                                                       \
+          at = here ? k : at;                                                           \
         }                                                                               \
       where[o * r.inner + i] = at;                                                      \
       if (values) ((T *)PyArray_DATA((PyArrayObject *)values))[o * r.inner + i] = best; \
@@ -100,8 +100,8 @@ FIRST_BEST(int64_t, smallest, <)
 static PyObject *extreme(PyObject *const *args, Py_ssize_t given, int largest, int with_values) {
   PyArrayObject *x = given == 3 ? array_at(args, 0) : NULL;
   Rows r;
-  if (!plain(x) || PyArray_NDIM(x) < 1 || PyArray_SIZE(x) > SMALL || (args[2] != Py_True && args[2] != Py_False) ||
-      !rows_of(x, args[1], &r) || (with_values && r.dim < 0))
+  if (!plain(x) || PyArray_NDIM(x) < 1 || PyArray_SIZE(x) > MANY || (args[2] != Py_True && args[2] != Py_False) ||
+      !rows_of(x, args[1], &r) || (with_values && r.dim < 0) || (PyArray_SIZE(x) > SMALL && (r.inner > 1 || r.n >= 2 * LANES)))
     Py_RETURN_NONE;
   const int code = code_of(x);
   if (code != NPY_FLOAT && code != NPY_DOUBLE && code != NPY_INT64) Py_RETURN_NONE;

@@ -173,6 +173,19 @@ static void move(char *to, long ts, const char *from, long fs, long n, long size
     for (long i = 0; i < n; i++) *(uint64_t *)(to + i * ts) = *(const uint64_t *)(from + i * fs);
   }
 }
+/* The elements of a row in an order */
+static void pick(char *to, long ts, const char *row, const int64_t *order, long n, long size) {
+#define PICK(T)                                                                      \
+  for (long i = 0; i < n; i++) *(T *)(to + i * ts) = ((const T *)row)[order[i]]; \
+  break;
+  switch (size) {
+  case 1: PICK(char)
+  case 2: PICK(uint16_t)
+  case 4: PICK(uint32_t)
+  default: PICK(uint64_t)
+  }
+#undef PICK
+}
 /* Where the first of the longest runs of equal elements ends, in this order. */
 static int64_t end_of_run(const char *row, const int64_t *order, long n, long size) {
   long best = 0, length = 0, at = 0;
@@ -203,21 +216,21 @@ static void choose_part(void *a, long first, long last) {
     return;
   }
   char *row = space + (size_t)n * 2 * (j->wide ? 16 : 8);
-  int64_t *to = (int64_t *)(row + rows);
+  int64_t *own = (int64_t *)(row + rows);
   for (long r = first; r < last; r++) {
     const char *from = c->x + (r / inner * n * inner + r % inner) * size;
     const long out = r / inner * step * inner + r % inner;
     if (inner > 1) move(row, size, from, inner * size, n, size);
     const char *here = inner > 1 ? row : from;
+    int64_t *to = inner > 1 || c->mode ? own : c->places + out; /* in place where the results of a row lie together */
     if (j->wide)
       select_row_uint64_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, (void *)space, to);
     else
       select_row_uint32_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, (void *)space, to);
     if (c->mode) to[0] = end_of_run(here, to, n, size);
-    for (long i = 0; i < step; i++) {
-      c->places[out + i * inner] = to[i];
-      move(c->values + (out + i * inner) * size, 0, here + to[i] * size, 0, 1, size);
-    }
+    if (to == own)
+      for (long i = 0; i < step; i++) c->places[out + i * inner] = to[i];
+    pick(c->values + out * size, inner * size, here, to, step, size);
   }
   give_back(space);
 }

@@ -67,7 +67,7 @@ static void N(insertion_sort)(P *p, long first, long last) {
   for (long i = first + 1; i < last; i++) {
     if (BEFORE(p[i], p[first])) {
       const P value = p[i];
-      memmove(p + first + 1, p + first, (size_t)(i - first) * sizeof(P));
+      for (long j = i; j > first; j--) p[j] = p[j - 1];
       p[first] = value;
     } else
       N(insert)(p, i);
