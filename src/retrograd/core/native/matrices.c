@@ -9,7 +9,7 @@
 #define FEW 8192            /* multiplications without tiles */
 #define FEW_WHOLE 32768     /* of whole numbers */
 #define FEW_COMPLEX 1024
-#define MOST (1 << 18)      /* and with tiles */
+#define MOST (1 << 18)      /* and with tiles, or of a stack */
 #define DEEPEST 512         /* rows of a panel */
 #define ROW_BYTES 128       /* of a panel */
 static PyObject *plain_product = NULL, *stack_product = NULL;

@@ -257,7 +257,8 @@ OUTER_PRODUCTS = 1024         # result size from which a plain loop is faster th
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
     if fits(self, batch1, batch2) and self.ndim == batch1.ndim == batch2.ndim == 3 and (
             self.shape == (*batch1.shape[:2], batch2.shape[2]) and batch1.shape[::2] == batch2.shape[:2]):
-        return added(xp, self, any_product(xp, batch1, batch2), beta, alpha)
+        made = native.bmm(batch1, batch2) if native is not None and self.dtype.kind == "f" else None
+        return added(xp, self, any_product(xp, batch1, batch2) if made is None else made, beta, alpha)
     for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
         families.wrap_dim(dim, batch.ndim, scalar_ok=False)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
