@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import dtypes
 from retrograd.core.algorithms import native, native_on_copies
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
@@ -103,9 +104,12 @@ def segments_of(data: Any, lengths: Any, offsets: Any) -> tuple[Any, Any, int]:
     sizes = offsets.diff() if lengths is None else lengths
     axis, count = sizes.ndim - 1, sizes.shape[-1]
     ends = offsets.narrow(-1, 1, count) if lengths is None else lengths.cumsum(-1)
-    position = late.arange(data.shape[axis], device=data.device)
-    where = late.searchsorted(ends, position.expand((*ends.shape[:-1], -1)), right=True)
+    size = data.shape[axis]
+    passed = late.scatter_add(late.zeros((*ends.shape[:-1], size + 1), dtype=dtypes.int64, device=data.device), -1,
+                              ends.to(dtypes.int64).clamp(max=size), late.ones_like(ends, dtype=dtypes.int64))
+    where = passed.cumsum(-1).narrow(-1, 0, size)       # how many segments end at or before a position
     if lengths is None:
+        position = late.arange(size, device=data.device)
         where = late.where(position < offsets.narrow(-1, 0, 1), count, where)
     for _ in range(data.ndim - axis - 1):
         where, sizes = where.unsqueeze(-1), sizes.unsqueeze(-1)
