@@ -91,3 +91,62 @@ def test_incomplete_gamma_integrals_of_turned_arrays() -> None:
     t = torch.tensor(x)
     for f in (torch.igamma, torch.igammac):
         assert torch.equal(f(t.mT, t.mT), f(t, t).mT)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_sampling_of_many_small_images(mode: str) -> None:
+    x, grid = torch.tensor(values(30, 2, 3, 4)), torch.tensor(np.tanh(values(30, 3, 5, 2)))
+    grids = [grid, grid[:, :2, :2].contiguous()]                     # 15 and 4 samples of an image, 64 in a batch
+    for places in grids:
+        leaves = [x.clone().requires_grad_(), places.clone().requires_grad_()]
+        made = F.grid_sample(*leaves, mode=mode, align_corners=False)
+        grads = torch.autograd.grad(made.square().sum(), leaves)
+        for i in range(30):
+            own = [x[i:i + 1].clone().requires_grad_(), places[i:i + 1].clone().requires_grad_()]
+            one = F.grid_sample(*own, mode=mode, align_corners=False)
+            assert torch.equal(one[0], made[i])
+            for whole, part in zip(grads, torch.autograd.grad(one.square().sum(), own), strict=True):
+                assert torch.equal(whole[i], part[0])
+
+
+@pytest.mark.parametrize("order", [0.5, 1.5, 3.0, -1.0])
+@pytest.mark.parametrize("shape", [(100, 4), (7, 100), (70, 33)])
+def test_norms_of_any_order(shape: tuple[int, ...], order: float) -> None:
+    x = values(*shape)
+    for dim in (None, 0, 1):
+        made = torch.linalg.vector_norm(torch.tensor(x), order, dim).numpy()
+        np.testing.assert_allclose(made, (np.abs(x.astype("d")) ** order).sum(dim) ** (1 / order), rtol=2e-6)
+    x[1, 1], x[2, 2], x[3, 3] = np.inf, np.nan, 0
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(torch.linalg.vector_norm(torch.tensor(x), order, 1).numpy(),
+                                   (np.abs(x.astype("d")) ** order).sum(1) ** (1 / order), rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_extrema_of_many_short_rows(dtype: str) -> None:
+    x = values(2500, 5, dtype=dtype)
+    if dtype != "int64":
+        x[7, 2] = x[7, 4] = x[11, 0] = np.nan
+    t = torch.tensor(x)
+    for made, best in ((t.max(1), x.argmax(1)), (t.min(1), x.argmin(1))):
+        np.testing.assert_array_equal(made.indices.numpy(), best)
+        np.testing.assert_array_equal(made.values.numpy(), np.take_along_axis(x, best[:, None], 1)[:, 0])
+    np.testing.assert_array_equal(t.argmax(1).numpy(), x.argmax(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_sorting_of_short_rows(dim: int, dtype: str) -> None:
+    x = np.abs(values(600, 4, dtype="float64") * 20).astype(dtype)
+    t = torch.tensor(x if dim else x.T.copy())
+    places = np.argsort(x, 1, kind="stable")
+    made = t.sort(dim=dim, stable=True)
+    np.testing.assert_array_equal((made.indices if dim else made.indices.T).numpy(), places)
+    best = t.topk(2, dim).values
+    np.testing.assert_array_equal((best if dim else best.T).numpy(), -np.sort(-x.astype("d"), 1)[:, :2])
+
+
+def test_sums_with_many_small_products() -> None:
+    x, a, b = (torch.tensor(values(*shape)) for shape in ((2000, 2, 4), (2000, 2, 3), (2000, 3, 4)))
+    wanted = x.double() * 0.5 + 2 * torch.einsum("nij,njk->nik", a.double(), b.double())
+    np.testing.assert_allclose(torch.baddbmm(x, a, b, beta=0.5, alpha=2).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
