@@ -150,3 +150,26 @@ def test_sums_with_many_small_products() -> None:
     x, a, b = (torch.tensor(values(*shape)) for shape in ((2000, 2, 4), (2000, 2, 3), (2000, 3, 4)))
     wanted = x.double() * 0.5 + 2 * torch.einsum("nij,njk->nik", a.double(), b.double())
     np.testing.assert_allclose(torch.baddbmm(x, a, b, beta=0.5, alpha=2).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
+
+
+EQUATIONS = ("bhqd,bhkd->bhqk", "bhqk,bhkd->bqhd", "ij,jk->ki", "abe,bcd->adce", "aec,dc->ade", "ab,ab->", "abc,cb->a", "a,ba->b",
+             "abc,abd->cd", "ij,kj->ik", "ji,j->i")
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_two_operands_as_one_product(equation: str) -> None:
+    for size in ({}, {"a": 1, "d": 1}, {"h": 1, "q": 1, "i": 1}):
+        lengths = dict(zip("abcdehijkq", (3, 2, 4, 5, 6, 2, 3, 4, 2, 5), strict=True)) | size
+        a, b = (values(*[lengths[label] for label in part]) for part in equation.split("->")[0].split(","))
+        x, y = torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+        made = torch.einsum(equation, x, y)
+        wanted = np.einsum(equation, a, b)
+        np.testing.assert_allclose(made.detach().numpy(), wanted, rtol=1e-5, atol=1e-4)
+        assert made.grad_fn is not None and made.grad_fn.name() == "ViewBackward0"
+        to_x, to_y = torch.autograd.grad(made.sum(), [x, y])
+        out = equation.split("->")[1]
+        first, second = equation.split("->")[0].split(",")
+        ones = np.ones(wanted.shape, "f")
+        if {*first} <= {*out, *second} and {*second} <= {*out, *first}:
+            np.testing.assert_allclose(to_x.numpy(), np.einsum(f"{out},{second}->{first}", ones, b), rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(to_y.numpy(), np.einsum(f"{first},{out}->{second}", a, ones), rtol=1e-5, atol=1e-4)

@@ -1,6 +1,7 @@
 """einsum: Einstein's summation over any number of tensors, as a series of batched matrix products."""
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -238,6 +239,54 @@ def pair(left: Any, right: Any, sums: Any) -> Any:
     return call(bmm, [a, b]).view(tuple(shape)).permute(back)
 
 
+@lru_cache(256)
+def one_product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) -> Any:
+    """The steps in which two operands of these sizes are one stack of matrix products: which comes first, the order and the
+    matrices of each, the sizes and the order of the result. None for repeated labels, dots, broadcasting and other sums.
+    """
+    (a, b), _, position, kept, count, _ = plan_of(equation, (len(left), len(right)))
+    sizes = {**dict(zip(b, right, strict=True)), **dict(zip(a, left, strict=True))}
+    if (DOTS in sizes or len(sizes) != count or len({*a}) != len(a) or len({*b}) != len(b) or 0 in sizes.values()
+            or [sizes[label] for label in b] != [*right]):
+        return None
+    labels = sorted(sizes, key=position.__getitem__)
+    sums, only_a = labels[kept:], [label for label in labels[:kept] if label not in b]
+    only_b, both = ([label for label in labels[:kept] if label not in a],
+                    [label for label in labels[:kept] if label in a and label in b])
+    if not sums or any([sizes[label] == 1 or label not in a or label not in b for label in sums]):
+        return None
+    long = [position[label] for label in only_a if sizes[label] > 1]
+    rest = [position[label] for label in labels[:kept] if sizes[label] == 1 or label in only_b]
+    turned = bool(long and rest) and max(rest) < min(long)      # as `pair` turns them
+    if turned:
+        a, b, only_a, only_b = b, a, only_b, only_a
+
+    def matrices(labels: Any, *groups: Any) -> Any:
+        order = [labels.index(label) for group in groups for label in group]
+        shape = tuple([math.prod([sizes[label] for label in group]) for group in groups])
+        fits = [len(group) for group in groups] == [1, 1, 1]
+        return None if order == [*range(len(order))] else order, None if fits else shape
+
+    made = [*both, *only_a, *only_b]
+    order = [made.index(label) for label in labels[:kept]]
+    return (turned, *matrices(a, both, only_a, sums), *matrices(b, both, sums, only_b),
+            tuple([sizes[label] for label in made]), None if order == [*range(kept)] else order,
+            tuple([sizes[label] for label in labels[:kept]]))
+
+
+def multiply(left: Any, right: Any, plan: Any) -> Any:
+    """Two operands as `one_product` says."""
+    turned, order_a, shape_a, order_b, shape_b, shape, order, final = plan
+    if turned:
+        left, right = right, left
+    if order_a is not None:
+        left = left.permute(order_a)
+    if order_b is not None:
+        right = right.permute(order_b)
+    made = call(bmm, [left if shape_a is None else left.reshape(shape_a), right if shape_b is None else right.reshape(shape_b)])
+    return made.view(final) if order is None else made.view(shape).permute(order).view(final)
+
+
 def find_path(equation: str, operands: Any) -> Any:
     """The contraction path of opt_einsum, flattened; None if it is not installed."""
     try:
@@ -289,6 +338,10 @@ def einsum(*args: Any) -> Any:
     for i, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}")
+    if len(operands) == 2:
+        plan = one_product(equation, operands[0].array.shape, operands[1].array.shape)
+        if plan is not None:
+            return multiply(operands[0], operands[1], plan)
     inputs, covered, position, kept, count, names = plan_of(equation, tuple([t.array.ndim for t in operands]))
     tensors = [aligned(t, inputs[i], position, covered, count, i) for i, t in enumerate(operands)]
     check_sizes(tensors, names, count, operands, inputs)
