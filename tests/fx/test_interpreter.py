@@ -221,3 +221,11 @@ def test_symbolic_sizes_are_read_by_an_op() -> None:
     made = make_fx(lambda t: t.view(t.shape[0] * t.shape[1]), tracing_mode="symbolic")(torch.ones(3, 2))
     assert "sym_size_int = torch.ops.aten.sym_size.int(t_1, 0)" in made.code
     assert made(torch.ones(5, 4)).shape == (20,)
+
+
+def test_a_boxed_run_says_how_many_arguments_it_expects() -> None:
+    interpreter = fx.Interpreter(fx.symbolic_trace(lambda x, y: x + y))
+    with pytest.raises(RuntimeError, match=r"expected 2 arguments for placeholders but received 1 \(missing arguments\)"):
+        interpreter.boxed_run([1])
+    with pytest.raises(RuntimeError, match=r"received 3 \(extra arguments\)"):
+        interpreter.boxed_run([1, 2, 3])

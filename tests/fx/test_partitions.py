@@ -15,6 +15,7 @@ from retrograd.fx.passes.infra.pass_base import PassResult
 from retrograd.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper, this_before_that_pass_constraint
 from retrograd.fx.passes.operator_support import OperatorSupport, OpSupports, any_chain, chain, create_op_support
 from retrograd.fx.passes.tools_common import legalize_graph, stable_topological_sort
+from retrograd.fx.passes.tools_common import legalize_graph
 from retrograd.fx.passes.utils.fuser_utils import fuse_by_partitions
 from retrograd.fx.passes.utils.matcher_utils import SubgraphMatcher
 
@@ -93,7 +94,7 @@ def test_patterns_are_found_where_only_their_results_are_used_outside() -> None:
                for removed in (True, False)]
     assert chained == [[["sin_1"]], [["sin_1"], ["sin_2"]]]
     with pytest.raises(AssertionError, match="pattern with dead code"):
-        names(lambda x, y: x + 1, f)
+        names(lambda x: (torch.relu(x), x + 1)[1], f)
 
 
 def test_passes_run_in_an_order_that_constraints_ask_for() -> None:
@@ -141,3 +142,27 @@ def test_nodes_come_before_their_uses() -> None:
         nodes["mul"].append(nodes["add"])
         assert [node.name for node in order(traced).graph.nodes].index("mul") == 4
         assert order(traced)(torch.tensor(2), torch.tensor(3)) == 15
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return (torch.relu(x) + self.weight * y).clamp(min=0)
+
+
+def test_fused_nodes_take_parameters_as_inputs_and_stay_where_the_last_of_them_was() -> None:
+    traced = symbolic_trace(Weighted())
+    inside = {node: None for node in traced.graph.nodes if node.target in (operator.add, operator.mul)}
+    fused = fuse_by_partitions(traced, [inside])
+    assert [node.name for node in fused.graph.nodes] == ["x", "y", "relu", "weight", "fused_0", "clamp", "output"]
+    assert not list(fused.fused_0.parameters())
+    x = torch.tensor([1.0, -2.0])
+    assert torch.equal(fused(x, x), Weighted()(x, x))
+
+
+def test_arithmetic_comes_early_in_legalized_graphs() -> None:
+    order = [node.name for node in legalize_graph(symbolic_trace(Weighted())).graph.nodes]
+    assert order == ["x", "y", "weight", "mul", "relu", "add", "clamp", "output"]

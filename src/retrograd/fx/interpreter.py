@@ -67,7 +67,12 @@ class Interpreter:
 
     def boxed_run(self, args_list: list[Any]) -> Any:
         """`run` with a list of arguments that is emptied, so that they can be freed when they are used up."""
-        env = {node: value for node, value in zip(self.graph.find_nodes(op="placeholder"), args_list, strict=True)}
+        places = self.graph.find_nodes(op="placeholder")
+        if len(args_list) != len(places):
+            detail = "extra arguments" if len(args_list) > len(places) else "missing arguments"
+            raise RuntimeError(f"Interpreter.boxed_run expected {len(places)} arguments for placeholders but received "
+                               f"{len(args_list)} ({detail})")
+        env = dict(zip(places, args_list, strict=True))
         args_list.clear()
         return self.run(initial_env=env)
 

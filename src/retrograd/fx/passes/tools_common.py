@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import heapq
+import operator
+from collections import deque
 from typing import Any
 
 import retrograd as torch
@@ -54,44 +56,48 @@ def is_node_output_tensor(node: Node) -> bool:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Put the nodes of a module into an order in which values come before their uses.
+    """Put the nodes of a module into an order in which values come before their uses; arithmetic comes early.
 
     >>> legalize_graph(torch.fx.symbolic_trace(lambda x: x + 1)).code.strip().splitlines()[-1]
     '    return add'
     """
-    return with_order(gm, ordered(list(gm.graph.nodes)))
-
-
-def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """The same, with nodes left where they are as far as that is possible."""
+    early = {operator.add, operator.mul, operator.sub, operator.floordiv, operator.truediv, operator.mod, operator.le,
+             operator.lt, operator.ge, operator.gt, operator.eq, operator.ne, torch.ops.aten.sym_constrain_range.default,
+             torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten._assert_async.msg,
+             torch.ops.aten.scalar_tensor.default, torch.ops.aten._assert_scalar.default}      # what assertions are made of
     nodes = list(gm.graph.nodes)
-    place = {node: i for i, node in enumerate(nodes)}
     missing = {node: len(node.all_input_nodes) for node in nodes}
-    ready = [i for i, node in enumerate(nodes) if not missing[node]]
-    heapq.heapify(ready)
+    ready = deque([node for node in nodes if not missing[node]])
     order = []
     while ready:
-        node = nodes[heapq.heappop(ready)]
-        order.append(node)
-        for user in node.users:
+        order.append(ready.popleft())
+        for user in order[-1].users:
             missing[user] -= 1
             if not missing[user]:
-                heapq.heappush(ready, place[user])
+                is_early = user.op == "call_function" and user.target in early
+                (ready.appendleft if is_early else ready.append)(user)
     check_all(order, nodes, missing)
     return with_order(gm, order)
 
 
+def stable_topological_sort(gm: GraphModule) -> GraphModule:
+    """The same, with nodes left where they are as far as that is possible."""
+    return with_order(gm, ordered(list(gm.graph.nodes)))
+
+
 def ordered(nodes: list[Node]) -> list[Node]:
-    """Nodes of which each comes after those of them that it takes: those that are ready first come first."""
-    inside = set(nodes)
+    """Nodes of which each comes after those of them that it takes, left where they are as far as that is possible."""
     place = {node: i for i, node in enumerate(nodes)}
-    missing = {node: sum([value in inside for value in node.all_input_nodes]) for node in nodes}
-    order = [node for node in nodes if not missing[node]]
-    for node in order:
-        for user in sorted([user for user in node.users if user in inside], key=place.__getitem__):
-            missing[user] -= 1
-            if not missing[user]:
-                order.append(user)
+    missing = {node: sum([value in place for value in node.all_input_nodes]) for node in nodes}
+    ready = [i for i, node in enumerate(nodes) if not missing[node]]
+    order = []
+    while ready:
+        order.append(nodes[heapq.heappop(ready)])
+        for user in order[-1].users:
+            if user in place:
+                missing[user] -= 1
+                if not missing[user]:
+                    heapq.heappush(ready, place[user])
     check_all(order, nodes, missing)
     return order
 

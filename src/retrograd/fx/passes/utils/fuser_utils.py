@@ -9,13 +9,13 @@ from typing import Any
 from retrograd.fx.graph import Graph
 from retrograd.fx.graph_module import GraphModule
 from retrograd.fx.node import Node
-from retrograd.fx.passes.tools_common import legalize_graph, ordered
+from retrograd.fx.passes.tools_common import ordered, stable_topological_sort
 
 __all__ = ["erase_nodes", "fuse_as_graphmodule", "fuse_by_partitions", "insert_subgm", "topo_sort", "validate_partition"]
 
 
 def topo_sort(nodes: Any) -> list[Node]:
-    """Nodes in an order in which values come before their uses."""
+    """Nodes in an order in which values come before their uses, left where they are as far as that is possible."""
     return ordered(list(nodes))
 
 
@@ -61,10 +61,6 @@ def fuse_as_graphmodule(gm: GraphModule, nodes: Any, module_name: str, partition
     def inner(value: Node) -> Node:
         if value in inside:
             return copies[value]
-        if value.op == "get_attr":
-            if value not in copies:
-                copies[value] = made.node_copy(value)
-            return copies[value]
         if value not in taken:
             place = made.placeholder(value.name, type_expr=value.type)
             place.meta = dict(value.meta)
@@ -84,14 +80,17 @@ def fuse_as_graphmodule(gm: GraphModule, nodes: Any, module_name: str, partition
     return GraphModule(gm, made, class_name=module_name), tuple(taken), tuple(results)
 
 
-def insert_subgm(gm: GraphModule, sub_gm: GraphModule, orig_inputs: Iterable[Node],
-                 orig_outputs: Iterable[Node]) -> GraphModule:
-    """Call a module in the place of the nodes that gave some values."""
+def insert_subgm(gm: GraphModule, sub_gm: GraphModule, orig_inputs: Iterable[Node], orig_outputs: Iterable[Node],
+                 insertion_point: Node | None = None) -> GraphModule:
+    """Call a module in the place of the nodes that gave some values: behind a node, or else behind the last of them."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
     outputs = list(orig_outputs)
-    last = gm.graph.output_node()
-    with gm.graph.inserting_before(last):
+    last = max(outputs, default=None) if insertion_point is None else insertion_point
+    if last is None:
+        raise AssertionError("Cannot determine insertion point: no insertion_point provided and orig_outputs is empty. Pass "
+                             "the last partition node as insertion_point.")
+    with gm.graph.inserting_before(last.next):
         node = gm.graph.call_module(name, tuple(orig_inputs))
         result = sub_gm.graph.output_node().args[0]
         if len(outputs) == 1 and not isinstance(result, tuple):
@@ -122,10 +121,8 @@ def fuse_by_partitions(gm: GraphModule, partitions: list[dict[Node, Any]], prefi
     ['fused_0']
     """
     for number, nodes in enumerate(partitions):
-        sub, inputs, outputs = fuse_as_graphmodule(gm, list(nodes), f"{prefix}{number}",
-                                                   always_return_tuple=always_return_tuple)
-        insert_subgm(gm, sub, inputs, outputs)
-        erase_nodes(gm, list(nodes))
-    legalize_graph(gm)
-    gm.recompile()
-    return gm
+        order = topo_sort(nodes)
+        sub, inputs, outputs = fuse_as_graphmodule(gm, order, f"{prefix}{number}", always_return_tuple=always_return_tuple)
+        insert_subgm(gm, sub, inputs, outputs, order[-1])
+        erase_nodes(gm, order)
+    return stable_topological_sort(gm)

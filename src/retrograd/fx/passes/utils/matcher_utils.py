@@ -8,6 +8,7 @@ from typing import Any
 import retrograd as torch
 from retrograd.fx.graph import Graph
 from retrograd.fx.node import Node
+from retrograd.fx.passes.utils.fuser_utils import validate_partition
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 
@@ -40,7 +41,7 @@ class SubgraphMatcher:
             raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
         output = pattern.output_node()
         for node in pattern.nodes:
-            if node.op != "output" and not node.users:
+            if node.op != "output" and not node.users and not node.is_impure():
                 raise AssertionError("SubgraphMatcher cannot be initialized with an pattern with dead code")
         self.pattern_placeholder_nodes = [node for node in pattern.nodes if node.op == "placeholder"]
         self.pattern_returning_nodes = output.all_input_nodes
@@ -51,23 +52,25 @@ class SubgraphMatcher:
         choices = [[node for node in graph.nodes if self._nodes_are_equal(anchor, node, node_name_match)]
                    for anchor in self.pattern_anchors]
         found = []
-        for nodes_map in self.combined(choices, 0, {}):
-            if not self._is_contained(nodes_map):
+        for nodes_map in self.combined(choices, 0, {}, node_name_match) if choices else ():
+            if not self._is_contained(nodes_map) or not validate_partition(
+                    [value for pn, value in nodes_map.items() if pn.op not in ("placeholder", "output")]):
                 continue
             found.append(InternalMatch(list(self.pattern_anchors), nodes_map,
                                        [nodes_map[p] for p in self.pattern_placeholder_nodes if p in nodes_map],
                                        [nodes_map[r] for r in self.pattern_returning_nodes]))
         return self._remove_overlapping_matches(found) if self.remove_overlapping_matches else found
 
-    def combined(self, choices: list[list[Node]], number: int, found: dict[Node, Any]) -> Iterator[dict[Node, Any]]:
+    def combined(self, choices: list[list[Node]], number: int, found: dict[Node, Any],
+                 node_name_match: str | None = None) -> Iterator[dict[Node, Any]]:
         """Every way in which all anchors have a place."""
         if number == len(choices):
             yield found
             return
         for node in choices[number]:
             trial = dict(found)
-            if self._match_nodes(self.pattern_anchors[number], node, trial):
-                yield from self.combined(choices, number + 1, trial)
+            if self._match_nodes(self.pattern_anchors[number], node, trial, node_name_match):
+                yield from self.combined(choices, number + 1, trial, node_name_match)
 
     def _nodes_are_equal(self, pn: Node, gn: Node, node_name_match: str | None = None) -> bool:
         if not self.match_placeholder and pn.op == "placeholder":
@@ -97,10 +100,10 @@ class SubgraphMatcher:
             return bool(inner.match(values[1].graph))
         return bool(values[0] == values[1])
 
-    def _match_nodes(self, pn: Node, gn: Any, nodes_map: dict[Node, Any]) -> bool:
+    def _match_nodes(self, pn: Node, gn: Any, nodes_map: dict[Node, Any], node_name_match: str | None = None) -> bool:
         if pn in nodes_map:
             return nodes_map[pn] is gn
-        if any([gn is value for value in nodes_map.values()]) or not self._nodes_are_equal(pn, gn):
+        if any([gn is value for value in nodes_map.values()]) or not self._nodes_are_equal(pn, gn, node_name_match):
             return False
         before = dict(nodes_map)
         nodes_map[pn] = gn
