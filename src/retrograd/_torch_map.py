@@ -838,6 +838,8 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "nn.functional": {
         "_canonical_mask": "nn.functions.attention:canonical_mask",
+        "_in_projection": "nn.functions.attention:project",
+        "_in_projection_packed": "nn.functions.attention:project_packed",
         "_mha_shape_check": "nn.functions.attention:check_shapes",
         "_none_or_dtype": "nn.functions.attention:type_or_none",
         "grad": "@nn.grad",

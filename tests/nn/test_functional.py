@@ -108,3 +108,26 @@ def test_unlikely_target_has_no_gradient_with_zero_infinity() -> None:
     frames = P.clone().requires_grad_()
     F.ctc_loss(frames, torch.tensor([[2, 2], [2, 2]]), (2, 2), (2, 2), zero_infinity=True).backward()
     assert frames.grad.abs().sum() == 0
+
+
+def test_a_weighted_huber_loss_is_a_mean_over_the_elements() -> None:
+    input, target, weight = torch.tensor([0.5, 3.0, -1.0]), torch.zeros(3), torch.tensor([1.0, 2.0, 4.0])
+    each = F.huber_loss(input, target, reduction="none", weight=weight)
+    torch.testing.assert_close(each, torch.tensor([0.125, 5.0, 2.0]))
+    torch.testing.assert_close(F.huber_loss(input, target, weight=weight), each.mean())
+    torch.testing.assert_close(F.huber_loss(input, target, reduction="sum", weight=weight), each.sum())
+
+
+def test_attention_takes_a_mask_and_the_causal_one_together() -> None:
+    torch.manual_seed(0)
+    query, key = torch.randn(1, 1, 2, 4), torch.randn(1, 1, 3, 4)
+    mask = torch.tensor([[True, False, True], [True, False, True]])
+    both = F.scaled_dot_product_attention(query, key, key, mask, is_causal=True)
+    torch.testing.assert_close(both, F.scaled_dot_product_attention(query, key, key, mask.tril()))
+    with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+        F.scaled_dot_product_attention(query[0, 0], key[0, 0], key[0, 0], mask, is_causal=True)
+
+
+def test_affine_grids_of_one_step_warn_that_their_meaning_changed() -> None:
+    with pytest.warns(UserWarning, match="affine_grid behavior has changed for unit-size grids"):
+        F.affine_grid(torch.ones(1, 2, 3), (1, 1, 1, 2), align_corners=True)

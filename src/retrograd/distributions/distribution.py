@@ -169,7 +169,7 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Any:
-        warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", FutureWarning, stacklevel=2)
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Any) -> Any:

@@ -55,4 +55,5 @@ def test_elements_are_brought_between_bounds() -> None:
 
 def test_an_exhausted_generator_of_parameters_is_pointed_out():
     with pytest.warns(UserWarning, match="is an empty generator, no gradient clipping will occur"):
-        torch.nn.utils.clip_grad_norm_(iter([]), 1.0)
+        torch.nn.utils.clip_grad_norm_((p for p in []), 1.0)
+    assert torch.nn.utils.clip_grad_norm_(iter([]), 1.0) == 0          # only a generator can have been used up

@@ -26,6 +26,8 @@ def canonical_mask(mask: Any, mask_name: str, other_type: Any, other_name: str, 
 
 
 def type_or_none(mask: Any) -> Any:
+    if mask is not None and not isinstance(mask, torch.Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
     return None if mask is None else mask.dtype
 
 
@@ -75,13 +77,17 @@ def project_packed(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> 
     return [linear(t, w, b) for t, w, b in parts]
 
 
-def project(query: Any, key: Any, value: Any, weights: Any, bias: Any) -> list[Any]:
+def project(query: Any, key: Any, value: Any, query_weight: Any, key_weight: Any, value_weight: Any, query_bias: Any = None,
+            key_bias: Any = None, value_bias: Any = None) -> tuple[Any, Any, Any]:
     """Queries, keys and values by a matrix each."""
-    size = query.size(-1)
-    for name, t, w in zip(("query", "key", "value"), (query, key, value), weights, strict=True):
+    size, names, tensors = query.size(-1), ("query", "key", "value"), (query, key, value)
+    weights, biases = (query_weight, key_weight, value_weight), (query_bias, key_bias, value_bias)
+    for name, t, w in zip(names, tensors, weights, strict=True):
         claim(w.shape == (size, t.size(-1)), f"expecting {name} weights shape of {(size, t.size(-1))}, but got {w.shape}")
-    biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return [ops.aten.linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)]
+    for name, b in zip(names, biases, strict=True):
+        claim(b is None or b.shape == (size,), f"expecting {name} bias shape of {(size,)}, but got {getattr(b, 'shape', None)}")
+    q, k, v = [ops.aten.linear(t, w, b) for t, w, b in zip(tensors, weights, biases, strict=True)]
+    return q, k, v
 
 
 def wider(mask: Any) -> Any:
@@ -132,7 +138,8 @@ def multi_head_attention_forward(
               f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
         for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
             claim(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
-        q, k, v = project(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+        q, k, v = project(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight,
+                          *(() if in_proj_bias is None else in_proj_bias.chunk(3)))
     else:
         claim(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
         claim(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")

@@ -53,8 +53,8 @@ def warn_sizes(input: Any, target: Any) -> None:
                       stacklevel=4)
 
 
-def weighted(loss: Callable[[], Any], weight: Any, input: Any, reduction: str) -> Any:
-    """The mean is by the weights' sum."""
+def weighted(loss: Callable[[], Any], weight: Any, input: Any, reduction: str, by_weights: bool = True) -> Any:
+    """The mean is by the weights' sum, or else by the number of elements."""
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     products = loss() * weight
@@ -63,7 +63,7 @@ def weighted(loss: Callable[[], Any], weight: Any, input: Any, reduction: str) -
     if reduction == "sum":
         return torch.sum(products)
     if reduction == "mean":
-        return torch.sum(products) / torch.sum(weight)
+        return torch.sum(products) / torch.sum(weight) if by_weights else torch.mean(products)
     raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
@@ -130,7 +130,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         if torch.can_cast(target_.dtype, input_.dtype):                # the loss is computed in the dtype of the input
             target_ = target_.to(input_.dtype)
         return ops.aten.huber_loss(input_, target_, get_enum(reduction), delta)
-    return weighted(ops.aten.huber_loss(input_, target_, 0, delta), weight, input, reduction)
+    return weighted(lambda: ops.aten.huber_loss(input_, target_, 0, delta), weight, input, reduction, by_weights=False)
 
 
 @overridable

@@ -177,4 +177,8 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
                          f"{theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+                      "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+                      stacklevel=3)
     return torch.affine_grid_generator(theta, size, align_corners)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -16,13 +17,17 @@ from retrograd.utils._names import publish
 class Container(Module):
     """Modules by name; the base that containers had once.
 
+    >>> import warnings
     >>> import retrograd as torch
-    >>> torch.nn.Container(act=torch.nn.ReLU()).act
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.nn.Container(act=torch.nn.ReLU()).act
     ReLU()
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
+        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+                      "instead.", FutureWarning, stacklevel=2)
         for key, value in kwargs.items():
             self.add_module(key, value)
 

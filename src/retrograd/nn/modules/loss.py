@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -413,10 +414,19 @@ class CTCLoss(_Loss):
 class NLLLoss2d(NLLLoss):
     """NLLLoss of images, under the name it had once.
 
+    >>> import warnings
     >>> import retrograd as torch
-    >>> torch.nn.NLLLoss2d()(torch.ones(1, 2, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)).item()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     loss = torch.nn.NLLLoss2d()
+    >>> loss(torch.ones(1, 2, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)).item()
     -1.0
     """
+
+    def __init__(self, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+                 reduction: str = "mean") -> None:
+        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+                      "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

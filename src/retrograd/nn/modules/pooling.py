@@ -335,7 +335,7 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         name, repeated = type(self).__name__, _ntuple(self.rank)
         if self.rank == 3 and any([size <= 0 for size in repeated(kernel_size)]):
-            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.kernel_size, self.return_indices = repeated(kernel_size), return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else repeated(output_size)

@@ -225,6 +225,8 @@ class RNNBase(StateChecks, Module):
     def _layers(self, values: Any, states: tuple[Any, ...] | None, batch: int,
                 sizes: list[int] | None) -> tuple[Any, tuple[Any, ...]]:
         """All layers, over steps or over packed steps of the given sizes."""
+        if not values.shape[0]:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         directions = 1 + self.bidirectional
         if states is None:
             states = tuple([torch.zeros(self.num_layers * directions, batch, size, dtype=values.dtype, device=values.device)

@@ -13,6 +13,8 @@ from retrograd.nn.parameter import Parameter
 class _Table(Module):
     """What Embedding and EmbeddingBag share."""
 
+    argument = "Padding_idx"            # how errors name it
+
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
                  norm_type: float,
                  scale_grad_by_freq: bool, sparse: bool, _weight: Any, _freeze: bool, device: Any, dtype: Any) -> None:
@@ -20,7 +22,7 @@ class _Table(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if padding_idx > 0 and padding_idx >= num_embeddings or padding_idx < -num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+                raise AssertionError(f"{self.argument} must be within num_embeddings")
             if padding_idx < 0:
                 padding_idx = num_embeddings + padding_idx
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
@@ -95,6 +97,7 @@ class EmbeddingBag(_Table):
     [[11.0], [200.0]]
     """
 
+    argument = "padding_idx"
     __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
                      "include_last_offset", "padding_idx"]
 

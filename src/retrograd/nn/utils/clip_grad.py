@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from types import GeneratorType
 from typing import Any
 
 import retrograd as torch
@@ -14,10 +15,7 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 def listed(tensors: Tensor | Iterable[Any]) -> list[Any]:
     if isinstance(tensors, Tensor):
         return [tensors]
-    found = list(tensors)
-    if not found and isinstance(tensors, Iterator):
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4)
-    return found
+    return list(tensors)
 
 
 def gradients(parameters: Tensor | Iterable[Any]) -> list[Any]:
@@ -75,7 +73,10 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Any], max_norm: float, norm_ty
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
+    generated = isinstance(parameters, GeneratorType)
     parameters = listed(parameters)
+    if generated and not parameters:
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total

@@ -246,8 +246,6 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     if not q.shape[-2] or not v.size:              # nothing to attend with or to: zeros that depend on all three
         total = times(query.sum() + key.sum() + value.sum(), 0)
         return late.zeros((*q.shape[:-1], v.shape[-1]), dtype=query.dtype, device=query.device) + total
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
     if enable_gqa:
         key, value = for_every_head(query, key, value)
