@@ -15,7 +15,6 @@ from retrograd.fx.passes.infra.pass_base import PassResult
 from retrograd.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper, this_before_that_pass_constraint
 from retrograd.fx.passes.operator_support import OperatorSupport, OpSupports, any_chain, chain, create_op_support
 from retrograd.fx.passes.tools_common import legalize_graph, stable_topological_sort
-from retrograd.fx.passes.tools_common import legalize_graph
 from retrograd.fx.passes.utils.fuser_utils import fuse_by_partitions
 from retrograd.fx.passes.utils.matcher_utils import SubgraphMatcher
 

@@ -62,7 +62,7 @@ def replace_pattern_with_filters(gm: GraphModule, pattern: Any, replacement: Any
     >>> import retrograd as torch
     >>> model = torch.fx.symbolic_trace(lambda x: torch.relu(x) + torch.relu(x + 1))
     >>> done = replace_pattern_with_filters(model, lambda x: torch.relu(x), lambda x: torch.tanh(x),
-    ...                                     [lambda match, graph, pattern: match.returning_nodes[0].args[0].op == "placeholder"])
+    ...                                     [lambda match, graph, pattern: match.placeholder_nodes[0].op == "placeholder"])
     >>> [node.name for node in model.graph.nodes]
     ['x', 'tanh', 'add', 'relu_1', 'add_1', 'output']
     """
@@ -92,8 +92,8 @@ def take_attributes(gm: GraphModule, module: Any) -> None:
     for node in gm.graph.nodes:
         if node.op in ("call_module", "get_attr") and not has_path(gm, node.target):
             if not has_path(module, node.target):
-                raise RuntimeError(f'Attempted to create a "{node.op}" node during subgraph rewriting with target {node.target}, '
-                                   "but the referenced attribute does not exist in the replacement GraphModule")
+                raise RuntimeError(f'Attempted to create a "{node.op}" node during subgraph rewriting with target '
+                                   f"{node.target}, but the referenced attribute does not exist in the replacement GraphModule")
             copy_attribute(module, gm, node.target)
     gm.graph.lint()
 

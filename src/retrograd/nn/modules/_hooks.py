@@ -386,8 +386,8 @@ def warn_about_partial_hooks(args: Any, result: Any, node: Any) -> None:
         use, missing = when + "the forward contains multiple autograd Nodes", "grad_input"
     else:
         return
-    warnings.warn(f"{use} is deprecated and will be removed in future versions. This hook will be missing some {missing}.{advice}",
-                  FutureWarning, stacklevel=6)
+    warnings.warn(f"{use} is deprecated and will be removed in future versions. This hook will be missing some {missing}."
+                  + advice, FutureWarning, stacklevel=6)
 
 
 def are_tensors(values: Any) -> bool:
