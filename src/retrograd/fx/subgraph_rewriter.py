@@ -64,7 +64,7 @@ def replace_pattern_with_filters(gm: GraphModule, pattern: Any, replacement: Any
     >>> done = replace_pattern_with_filters(model, lambda x: torch.relu(x), lambda x: torch.tanh(x),
     ...                                     [lambda match, graph, pattern: match.placeholder_nodes[0].op == "placeholder"])
     >>> [node.name for node in model.graph.nodes]
-    ['x', 'tanh', 'add', 'relu_1', 'add_1', 'output']
+    ['x', 'add', 'relu_1', 'tanh', 'add_1', 'output']
     """
     wanted, _ = graph_of(pattern)
     matcher = SubgraphMatcher(wanted, ignore_literals=ignore_literals)
