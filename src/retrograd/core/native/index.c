@@ -266,6 +266,149 @@ FUNCTION(take_rows) {
   Py_END_ALLOW_THREADS return PyBool_FromLong(!bad);
 }
 
+/* take_at(x, indices): x[indices], where each index is an array of positions or None, as a new array in row-major order;
+   None for what is not row-major, out of range or empty. The result is `major` times `minor` runs of x: the dimensions with
+   an index and those before the last of them that have none; the latter come first unless they lie between the former.
+   Measured, 4x5 float32 by two vectors: 0.3 us (3 by NumPy, with what is computed in Python before). */
+typedef struct {
+  const char *x;
+  char *out;
+  const long *major, *minor;
+  long across, run;
+} Picking;
+#define PICKED(T)                                                                             \
+  {                                                                                           \
+    T *q = (T *)j->out;                                                                       \
+    for (long i = first; i < last; i++) {                                                     \
+      q[i] = *(const T *)(j->x + j->major[k] + j->minor[l]);                                  \
+      if (++l == j->across) l = 0, k++;                                                       \
+    }                                                                                         \
+    return;                                                                                   \
+  }
+static void picked(void *a, long first, long last) {
+  const Picking *j = a;
+  long k = first / j->across, l = first % j->across;
+  switch (j->run) {
+  case 1: PICKED(uint8_t)
+  case 2: PICKED(uint16_t)
+  case 4: PICKED(uint32_t)
+  case 8: PICKED(uint64_t)
+  }
+  for (long i = first; i < last; i++) {
+    copy_bytes(j->out + i * j->run, j->x + j->major[k] + j->minor[l], (size_t)j->run);
+    if (++l == j->across) l = 0, k++;
+  }
+}
+static int in_order(PyArrayObject *a) { /* plain, and dimensions of size 1 have no odd strides */
+  long step = PyArray_ITEMSIZE(a);
+  if (!plain(a)) return 0;
+  for (int d = PyArray_NDIM(a) - 1; d >= 0; step *= PyArray_DIM(a, d--))
+    if (PyArray_STRIDE(a, d) != step) return 0;
+  return 1;
+}
+#define FEW 256 /* runs whose places are on the stack */
+FUNCTION(take_at) {
+  PyArrayObject *x = array_at(args, 0), *index[NPY_MAXDIMS];
+  if (!x || !PyList_Check(args[1]) || !in_order(x) || !PyArray_SIZE(x) || PyDataType_REFCHK(PyArray_DESCR(x))) Py_RETURN_NONE;
+  const long count = PyList_GET_SIZE(args[1]), rank = PyArray_NDIM(x);
+  npy_intp wide[NPY_MAXDIMS], shape[NPY_MAXDIMS]; /* of the indices together, of the result */
+  long from = -1, to = -1, many = 0, bad = 0, dims = 0, places = 1, rest = 1;
+  if (count > rank) Py_RETURN_NONE;
+  for (long d = 0; d < count; d++) {
+    PyObject *o = PyList_GET_ITEM(args[1], d);
+    index[d] = o == Py_None ? NULL : (PyArrayObject *)o;
+    if (o == Py_None) continue;
+    if (!PyArray_Check(o) || !is_index(index[d]) || !in_order(index[d])) Py_RETURN_NONE;
+    if (from < 0) from = d;
+    to = d;
+    many++;
+    if (PyArray_NDIM(index[d]) > dims) dims = PyArray_NDIM(index[d]);
+  }
+  if (to < 0 || rank - many + dims > NPY_MAXDIMS) Py_RETURN_NONE;
+  for (long e = 0; e < dims; e++) wide[e] = 1;
+  for (long d = from; d <= to; d++)
+    for (long e = 0, skip = index[d] ? dims - PyArray_NDIM(index[d]) : dims; e < dims - skip; e++) {
+      const npy_intp n = PyArray_DIM(index[d], e);
+      if (n != 1 && wide[skip + e] != 1 && n != wide[skip + e]) Py_RETURN_NONE;
+      if (n != 1) wide[skip + e] = n;
+    }
+  const int front = to - from + 1 == many;
+  long run = PyArray_ITEMSIZE(x), made = 0;
+  for (long d = 0; d < to; d++)
+    if (!index[d]) {
+      rest *= PyArray_DIM(x, d);
+      if (front) shape[made++] = PyArray_DIM(x, d);
+    }
+  for (long e = 0; e < dims; e++) {
+    shape[made++] = wide[e];
+    places *= wide[e];
+  }
+  for (long d = 0; d < rank; d++)
+    if (d > to || (!front && !index[d])) {
+      shape[made++] = PyArray_DIM(x, d);
+      if (d > to) run *= PyArray_DIM(x, d);
+    }
+  if (!places) Py_RETURN_NONE;
+  long held[FEW], *at = held;
+  if (places + rest > FEW && !(at = malloc((size_t)(places + rest) * sizeof(long)))) return PyErr_NoMemory();
+  long *other = at + places;
+  memset(at, 0, (size_t)places * sizeof(long));
+  other[0] = 0;
+  for (long d = 0, n = 1; d < to; d++) /* each dimension without index once more inside of those before */
+    if (!index[d]) {
+      const long size = PyArray_DIM(x, d), step = PyArray_STRIDE(x, d);
+      for (long i = n - 1; i >= 0; i--)
+        for (long k = size - 1; k >= 0; k--) other[i * size + k] = other[i] + k * step;
+      n *= size;
+    }
+  for (long d = from; d <= to && !bad; d++) {
+    if (!index[d]) continue;
+    const int64_t *p = PyArray_DATA(index[d]);
+    const long n = PyArray_DIM(x, d), step = PyArray_STRIDE(x, d), size = PyArray_SIZE(index[d]);
+    long tail = 1, whole = places; /* the same values again and again, as far as there is no dimension in between */
+    const long skip = dims - PyArray_NDIM(index[d]);
+    for (long e = dims - 1; e >= skip && PyArray_DIM(index[d], e - skip) == 1; e--) tail *= wide[e];
+    whole /= tail;
+    int simple = 1;
+    for (long e = 0, seen = 0; e < dims; e++) {
+      const long own = e < skip ? 1 : PyArray_DIM(index[d], e - skip);
+      if (own != 1) seen = 1;
+      else if (seen && wide[e] != 1) {
+        long after = 1;
+        for (long f = e; f < dims; f++) after *= f < skip ? 1 : PyArray_DIM(index[d], f - skip);
+        if (after != 1) simple = 0;
+      }
+    }
+    for (long k = 0; k < size; k++) bad |= (uint64_t)p[k] + (uint64_t)n >= 2 * (uint64_t)n;
+    if (!simple) bad = 1;
+    if (bad) break;
+    for (long w = 0, k = 0; w < whole; w++) {
+      const long place = (p[k] < 0 ? p[k] + n : p[k]) * step;
+      for (long t = 0; t < tail; t++) at[w * tail + t] += place;
+      if (++k == size) k = 0;
+    }
+  }
+  PyObject *answer = NULL;
+  if (bad)
+    answer = Py_NewRef(Py_None);
+  else {
+    Py_INCREF(PyArray_DESCR(x));
+    answer = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), (int)made, shape, NULL, NULL, 0, NULL);
+    if (answer) {
+      Picking j = {PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)answer), front ? other : at, front ? at : other,
+                   front ? places : rest, run};
+      if (places * rest * run < 65536)
+        picked(&j, 0, places * rest);
+      else {
+        Py_BEGIN_ALLOW_THREADS over(picked, &j, places * rest, run / 4 + 1);
+        Py_END_ALLOW_THREADS
+      }
+    }
+  }
+  if (at != held) free(at);
+  return answer;
+}
+
 /* put_rows(x, index, source, dim, how): put_along for an index that is a vector, row by row of the dimensions behind it */
 /* Each piece has some rows of the target, or some of the outer dimensions. */
 typedef struct {

@@ -18,7 +18,7 @@
   /* halves.c */        X(in_float) \
   /* incomplete.c */    X(igamma) X(igammac) \
   /* index.c */         X(take_along) X(put_along) X(take_rows) X(put_rows) X(keep) X(spread) X(nonzero) X(gather) \
-                        X(scatter) X(scatter_add) X(positions) \
+                        X(scatter) X(scatter_add) X(positions) X(take_at) \
   /* join.c */          X(hstack) X(vstack) X(dstack) X(column_stack) X(repeat) X(tile) X(kron) X(pad) X(reflection_pad1d) \
                         X(reflection_pad2d) X(reflection_pad3d) X(replication_pad1d) X(replication_pad2d) \
                         X(replication_pad3d) \

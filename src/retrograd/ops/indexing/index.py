@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import indexing, lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.kernels import broadcast_problem, check_apart
@@ -167,6 +168,10 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
             return take_rows(self, first)
         except IndexError:
             pass                              # the general path raises the right error
+    if native is not None:
+        made = native.take_at(self, indices)
+        if made is not None:
+            return made
     if first is not None and first.dtype.kind == "b" and first.ndim and first.shape == self.shape[:first.ndim] and (
             self.flags.c_contiguous):
         return keep(self, first)

@@ -91,6 +91,47 @@ def basic_views(self: Any, items: Any) -> Any:
     return result
 
 
+def views_and_tensors(self: Any, items: Any) -> Any:
+    """`sliced` for ints, slices, None, Ellipsis and plain tensors of positions; None for any other item."""
+    specified = 0
+    for item in items:
+        if type(item) is Tensor:
+            if item._flags or item.array.dtype is not INT64 or not item.array.ndim:
+                return None
+            specified += 1
+        elif type(item) is int or type(item) is slice:
+            specified += 1
+        elif item is not None and item is not Ellipsis:
+            return None
+    rank = self.array.ndim
+    if specified > rank:
+        return None                         # the parser has the words for it
+    result = self
+    tensors: list[Any] = []
+    dim = 0
+    for position, item in enumerate(items):
+        if type(item) is Tensor:
+            while len(tensors) < dim:
+                tensors.append(None)
+            tensors.append(item)
+            dim += 1
+        elif type(item) is int:
+            result = select_at(result, dim, item, position)
+        elif type(item) is slice:
+            if dim >= result.array.ndim:
+                return None
+            result = slice_at(result, dim, item, True)
+            dim += 1
+        elif item is None:
+            if dim > result.array.ndim:
+                return None
+            result = result.unsqueeze(dim)
+            dim += 1
+        else:
+            dim += rank - specified
+    return result, tensors
+
+
 def follow(self: Any, steps: Any) -> Any:
     """Apply the view steps of `parse_index`."""
     result = self
@@ -106,10 +147,15 @@ def follow(self: Any, steps: Any) -> Any:
 
 def sliced(self: Any, index: Any) -> tuple[Any, Any]:
     """The result of the view part of an index on `self`, and the remaining index tensors."""
-    if type(index) is tuple and BASIC.issuperset(map(type, index)):
-        result = basic_views(self, index)
-        if result is not None:
-            return result, None
+    if type(index) is tuple:
+        if BASIC.issuperset(map(type, index)):
+            result = basic_views(self, index)
+            if result is not None:
+                return result, None
+        else:
+            both = views_and_tensors(self, index)
+            if both is not None:
+                return both
     steps, tensors = parse_index(self.array.shape, index)
     result = follow(self, steps)
     if tensors is not None:
