@@ -78,7 +78,7 @@ ON_TENSORS = {
     "masked_fill.Scalar is not elementwise": "fmax.other fmax.self fmin.other fmin.self special_xlog1py.self xlogy_Tensor.self",
     "masked_fill_.Scalar is not elementwise":
         "copysign_Scalar.self copysign_Tensor.self maximum.other maximum.self minimum.other minimum.self",
-    "new_zeros.default is not elementwise": "copysign_Tensor.other sgn.self",
+    "new_zeros.default is not elementwise": "copysign_Tensor.other nextafter.other sgn.self",
     "pow.Scalar is not elementwise": "ldexp_Tensor.self logaddexp2.other logaddexp2.self",
     "scalar_tensor.default is not elementwise":
         "clamp_Tensor.self clamp_max.self clamp_max_Tensor.max clamp_max_Tensor.self "
@@ -88,7 +88,7 @@ ON_TENSORS = {
     "special_zeta.self_scalar is not elementwise": "special_zeta_self_scalar.other",
     "zeros_like.default is not elementwise":
         "ceil.self fill_Scalar.self floor.self floor_divide.other floor_divide.self hardshrink_backward.self "
-        "hardsigmoid_backward.self hardtanh_backward.self heaviside.self leaky_relu_backward.self nextafter.other "
+        "hardsigmoid_backward.self hardtanh_backward.self heaviside.self leaky_relu_backward.self "
         "round.self round_decimals.self rrelu_with_noise_backward.self sign.self softshrink_backward.self "
         "threshold_backward.self trunc.self",
     "an op refuses the example: imag is not implemented for tensors with non-complex dtypes.": "complex.imag",

@@ -152,7 +152,8 @@ def test_sums_with_many_small_products() -> None:
     np.testing.assert_allclose(torch.baddbmm(x, a, b, beta=0.5, alpha=2).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
 
 
-EQUATIONS = ("bhqd,bhkd->bhqk", "bhqk,bhkd->bqhd", "ij,jk->ki", "abe,bcd->adce", "aec,dc->ade", "ab,ab->", "abc,cb->a", "a,ba->b",
+EQUATIONS = ("bhqd,bhkd->bhqk", "bhqk,bhkd->bqhd", "ij,jk->ki", "abe,bcd->adce", "aec,dc->ade", "ab,ab->", "abc,cb->a",
+             "a,ba->b",
              "abc,abd->cd", "ij,kj->ik", "ji,j->i")
 
 

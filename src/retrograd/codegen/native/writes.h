@@ -234,8 +234,8 @@ static PyObject *native_fill_(PyObject *const *args, Py_ssize_t n) {
 static PyObject *native_fill(PyObject *const *args, Py_ssize_t n) {
   if (n != 2 || !is_array(args[0])) return refuse();
   PyArrayObject *a = (PyArrayObject *)args[0];
-  if (!PyArray_SIZE(a) || PyArray_NDIM(a) > MAXD) return refuse();
   const int rows = row_major_strides(a);
+  if (!PyArray_SIZE(a) || PyArray_NDIM(a) > MAXD || (!rows && !gapless(a))) return refuse();
   npy_intp strides[MAXD];
   if (!rows) kept_strides(a, PyArray_ITEMSIZE(a), strides);
   PyArray_Descr *type = PyArray_DESCR(a);

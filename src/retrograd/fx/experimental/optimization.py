@@ -15,8 +15,9 @@ from retrograd.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 __all__ = ["UnionFind", "extract_subgraph", "fuse", "matches_module_pattern", "optimize_for_inference", "remove_dropout",
            "replace_node_module"]
 
-FUSED = {(nn.Conv1d, nn.BatchNorm1d): fuse_conv_bn_eval, (nn.Conv2d, nn.BatchNorm2d): fuse_conv_bn_eval,
-         (nn.Conv3d, nn.BatchNorm3d): fuse_conv_bn_eval, (nn.Linear, nn.BatchNorm1d): fuse_linear_bn_eval}
+FUSED: dict[tuple[type, type], Any] = {
+    (nn.Conv1d, nn.BatchNorm1d): fuse_conv_bn_eval, (nn.Conv2d, nn.BatchNorm2d): fuse_conv_bn_eval,
+    (nn.Conv3d, nn.BatchNorm3d): fuse_conv_bn_eval, (nn.Linear, nn.BatchNorm1d): fuse_linear_bn_eval}
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:

@@ -161,9 +161,9 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     """The grid on which `grid_sample` applies an affine map to images or volumes of a size.
 
     >>> import retrograd as torch
-    >>> affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    >>> affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
     """
     align_corners = settled(align_corners)
     if not theta.is_floating_point():

@@ -245,8 +245,10 @@ def one_product(equation: str, left: tuple[int, ...], right: tuple[int, ...]) ->
     matrices of each, the sizes and the order of the result. None for repeated labels, dots, broadcasting and other sums.
     """
     (a, b), _, position, kept, count, _ = plan_of(equation, (len(left), len(right)))
+    if DOTS in a or DOTS in b:
+        return None
     sizes = {**dict(zip(b, right, strict=True)), **dict(zip(a, left, strict=True))}
-    if (DOTS in sizes or len(sizes) != count or len({*a}) != len(a) or len({*b}) != len(b) or 0 in sizes.values()
+    if (len(sizes) != count or len({*a}) != len(a) or len({*b}) != len(b) or 0 in sizes.values()
             or [sizes[label] for label in b] != [*right]):
         return None
     labels = sorted(sizes, key=position.__getitem__)
