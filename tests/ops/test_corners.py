@@ -1,6 +1,7 @@
 """Corners of ops: sizes that only just fit, formats that conversions keep, lazy bits of tensors without data."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -319,3 +320,21 @@ def test_tangent_of_logsumexp_of_large_complex_numbers() -> None:
 def test_tangent_of_the_angle_of_zero_is_zero() -> None:
     zero, one = torch.zeros(2, dtype=torch.complex64), torch.ones(2, dtype=torch.complex64)
     assert tangent(torch.angle, (zero, one)).tolist() == [0.0, 0.0]
+
+
+def test_norms_without_identity_refuse_empty_tensors():
+    for order in (-1, -0.5, -2, math.inf, -math.inf):
+        with pytest.raises(RuntimeError, match="norm on an empty tensor because the operation does not have an identity"):
+            torch.linalg.vector_norm(torch.empty(0), order)
+        with pytest.raises(RuntimeError, match="norm on the dimension 1because this dimension is empty"):
+            torch.linalg.vector_norm(torch.empty(3, 0), order, dim=1)
+    assert torch.linalg.vector_norm(torch.empty(0), 2).item() == 0
+    assert torch.linalg.vector_norm(torch.empty(0, 3), -1, dim=1).shape == (0,)
+
+
+def test_logsumexp_over_no_dimensions():
+    for shape in ((3,), (2, 3)):
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            torch.logsumexp(torch.ones(shape), dim=())
+    assert torch.logsumexp(torch.ones(0), dim=()).item() == -math.inf
+    assert torch.logsumexp(torch.ones(()), dim=()).item() == 1

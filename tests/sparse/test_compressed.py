@@ -82,3 +82,14 @@ def test_parts_are_copied_by_functions_of_their_names():
         assert copied.tolist() == own.tolist() and copied.data_ptr() != own.data_ptr()
     with pytest.raises(RuntimeError, match="ccol_indices expected sparse column compressed tensor layout but got SparseCsr"):
         torch.ccol_indices_copy(t)
+
+
+def test_results_of_other_layouts_cannot_be_written_in_place() -> None:
+    with pytest.raises(RuntimeError, match="Expected result Tensor to be of format CSR"):
+        torch.eye(2).mul_(torch.eye(2).to_sparse_csr())
+    with pytest.raises(RuntimeError, match=r"add\(sparse, dense\) is not supported"):
+        torch.eye(2).to_sparse_csr().add_(torch.eye(2))
+
+
+def test_nbytes_counts_the_elements_of_the_shape() -> None:
+    assert torch.eye(4).to_sparse_csr().nbytes == 64

@@ -152,3 +152,22 @@ def test_sums_over_no_dimensions_keep_the_tensor() -> None:
 def test_products_check_sizes_before_dtypes() -> None:
     with pytest.raises(RuntimeError, match=r"Argument #3 \(dense\): Expected dim 0 size 2, got 3"):
         torch.sparse.mm(torch.ones(2, 2).long().to_sparse(), torch.ones(3, 2))
+
+
+def test_other_layouts_are_refused_where_coordinates_are_needed() -> None:
+    dense, sparse = torch.eye(2), torch.eye(2).to_sparse()
+    for tensors, position in ([dense, sparse], 0), ([sparse, dense], 1):
+        with pytest.raises(RuntimeError, match=f"a dense tensor was found at position {position}"):
+            torch.stack(tensors)
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::_indices' with arguments from the 'CPU' backend"):
+        torch.hspmm(dense, dense)
+    with pytest.raises(TypeError, match=r"_sparse_mm\(\): argument 'dense' \(position 2\) must be Tensor, not float"):
+        torch.sparse.mm(sparse, 2.0)
+    with pytest.raises(TypeError, match=r"_sparse_addmm\(\): argument 'mat2' \(position 3\) must be Tensor, not float"):
+        torch.sparse.addmm(dense, sparse, 2.0)
+
+
+def test_zeros_like_a_dense_tensor_may_be_sparse() -> None:
+    made = torch.zeros_like(torch.eye(2), layout=torch.sparse_coo)
+    assert (made.layout, made._nnz(), made.sparse_dim()) == (torch.sparse_coo, 0, 2)
+    assert torch.zeros_like(torch.eye(2), layout=torch.sparse_csr).crow_indices().tolist() == [0, 0, 0]

@@ -118,7 +118,7 @@ def untyped_storage(self: Any) -> Any:
 
 
 def nbytes(self: Any) -> int:
-    if self._flags & FLAG_SPARSE:
+    if self._flags & FLAG_SPARSE and hooks.layout(self).name == "sparse_coo":
         raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add "
                            "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
                            "multiply numel() by element_size()")

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.sparse import products, reductions
 from retrograd.ops.sparse.invariants import check_sparse_tensor_invariants
@@ -24,7 +25,15 @@ def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     tensor([[1.],
             [2.]])
     """
+    check_tensors("_sparse_mm", sparse=sparse, dense=dense)
     return products.sparse_mm_tensors(sparse, dense) if reduce is None else mm_reduced(sparse, dense, reduce)
+
+
+def check_tensors(name: str, **arguments: Any) -> None:
+    """Refuse arguments that are no tensors."""
+    for position, (argument, value) in enumerate(arguments.items(), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
 def mm_reduced(sparse: Any, dense: Any, reduce: str) -> Any:
@@ -51,6 +60,7 @@ def mm_reduced(sparse: Any, dense: Any, reduce: str) -> Any:
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * mat + alpha * (mat1 @ mat2), `mat1` being sparse."""
+    check_tensors("_sparse_addmm", input=mat, mat1=mat1, mat2=mat2)
     return call(products.sparse_addmm, [mat, mat1, mat2, beta, alpha])
 
 

@@ -375,7 +375,7 @@ static PyObject *reduce_arrays(const Info *I, const Entry *entry, PyArrayObject 
   }
   (void)range;
   j.count = (double)reduced;
-  if (reduced == 0 && (I->reducer == '>' || I->reducer == '<') && I->out != 'b') return refuse();
+  if (reduced == 0 && (I->reducer == '>' || I->reducer == '<' || I->nnum) && I->out != 'b') return refuse();
   PyArray_Descr *descr = out_code == common ? PyArray_DESCR(x) : descr_of(out_code);
   if (out_code == common) Py_INCREF(descr);
   PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, m, dims, NULL, NULL, 0, NULL);

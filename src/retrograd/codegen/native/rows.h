@@ -362,6 +362,7 @@ static PyObject *line_arrays(const Info *I, const Entry *E, Call *c) {
   const int nd = PyArray_NDIM(x), wide = type_of(c->common);
   char marked[MAXD + 1];
   if (nd > MAXD || wide == 2 || !E[wide].f[0] || !c->dims || !read_dims(c->dims, nd, marked)) return refuse();
+  if (PyTuple_CheckExact(c->dims) && !PyTuple_GET_SIZE(c->dims)) return refuse();
   if (c->dtype) {
     PyArray_Descr *d = (PyArray_Descr *)c->dtype;
     if (d->type_num != PyArray_DESCR(x)->type_num) return refuse();

@@ -680,7 +680,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 # ---- logsumexp, trace
 def logsumexp_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     axes = axes_of(dim, self.ndim)
-    if not dim and self.ndim and not keepdim:
+    if not dim and self.size and self.ndim and not keepdim:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * self.ndim}")
     x = self.astype(dtypes.get_default_dtype().numpy) if is_integral(self) else self
     if self.size == 0:

@@ -231,6 +231,10 @@ def add_in_place(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
 
 def assigned(self: Any, made: Any) -> Any:
     """Give `self` the data of `made`."""
+    if not is_compressed(self):
+        raise RuntimeError("Expected result Tensor to be of format CSR")
+    if not is_sparse(made):
+        raise RuntimeError(pointwise.DENSE_SECOND)
     pointwise.check_cast(made.array.dtype, self)
     data = data_of(made)
     self._extra.sparse = Compressed(data.layout, data.compressed, data.plain,

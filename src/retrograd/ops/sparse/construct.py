@@ -239,7 +239,11 @@ hooks.missing_method = missing_simple
 def like(self: Any, dtype: Any, layout: Any) -> Any:
     if layout is not None and layout is strided:
         return new_tensor(np.zeros(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype))
-    return empty_coo(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype, sparse_dim_of(self))
+    if layout is not None and layout is not sparse_coo:
+        whole = np.zeros(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype)
+        return hooks.to_compressed(new_tensor(whole), layout, None, None)
+    sparse_dim = sparse_dim_of(self) if is_coo(self) else self.array.ndim
+    return empty_coo(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype, sparse_dim)
 
 
 @sparse_kernel("zeros_like", "empty_like")

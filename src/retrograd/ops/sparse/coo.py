@@ -91,11 +91,20 @@ def layout_name(t: Any) -> str:
 
 
 def indices_of(t: Any) -> Any:
-    return t._extra.sparse.indices.array
+    return coordinates_of(t, "_indices").indices.array
 
 
 def values_of(t: Any) -> Any:
-    return t._extra.sparse.values.array
+    return coordinates_of(t, "_values").values.array
+
+
+def coordinates_of(t: Any, asked: str) -> Any:
+    """The data of a tensor of coordinates; no other layout has it."""
+    if layout_of(t) is not sparse_coo:
+        backend = "SparseCsrCPU" if t._flags & FLAG_SPARSE else "CPU"
+        raise NotImplementedError(f"Could not run 'aten::{asked}' with arguments from the '{backend}' backend: the tensor has "
+                                  f"the layout {layout_name(t)}, not Sparse")
+    return t._extra.sparse
 
 
 def sparse_dim_of(t: Any) -> int:

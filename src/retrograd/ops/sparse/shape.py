@@ -213,13 +213,18 @@ def index_select_kernel(op: OpDef, self: Any, dim: int, index: Any) -> Any:
 
 
 # ---- joins
-@sparse_kernel("cat")
-def cat_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
+def check_coordinates(tensors: Any) -> None:
+    """Refuse to join tensors of coordinates with others."""
     for position, t in enumerate(tensors):
         if not is_coo(t):
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}."
                                if not is_sparse(t) else
                                f"Concatenating sparse tensors, but a tensor of layout {layout_name(t)} was found.")
+
+
+@sparse_kernel("cat")
+def cat_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
+    check_coordinates(tensors)
     first = tensors[0]
     dim = wrap_dim(dim, first.array.ndim)
     split = sparse_dim_of(first)
@@ -255,6 +260,7 @@ def cat_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
 
 @sparse_kernel("stack")
 def stack_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
+    check_coordinates(tensors)
     dim = wrap_dim(dim, tensors[0].array.ndim + 1)
     return cat_kernel(op, [unsqueezed(t, dim) for t in tensors], dim)
 
