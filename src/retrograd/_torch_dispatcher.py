@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core import api, modes, subclass
-from retrograd.core.dispatch_keys import ALIASES, ALONE, BACKENDS, DispatchKey, DispatchKeySet, local_keys, priority
+from retrograd.core.dispatch_keys import ALIASES, ALONE, BACKENDS, DispatchKey, DispatchKeySet, keys_of, local_keys, priority
 from retrograd.core.dispatch_keys import parse_key as named_key
 from retrograd.core.modes import Guard, no_dispatch
 from retrograd.core.opdef import OPS, OpDef, Packet, find_packet
@@ -70,6 +70,20 @@ def is_in_alias(key: Any, alias: Any) -> bool:
 def backends_of(key: Any) -> DispatchKeySet:
     """The keys of the backend that an autograd key is for."""
     return DispatchKeySet(DispatchKey[key_of(key).name.removeprefix("Autograd")])
+
+
+def key_set_of(t: Tensor) -> str:
+    """The keys of a tensor, as text."""
+    return repr(keys_of(t))
+
+
+def key_for_device(name: str) -> str:
+    """The name of the key of a kind of devices."""
+    return next((backend for backend in BACKENDS if backend.lower() == name.lower()), "Undefined")
+
+
+def count_of_backends() -> int:
+    return len(BACKENDS)
 
 
 def show_keys(keys: DispatchKeySet) -> str:

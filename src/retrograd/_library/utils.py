@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.function_schema import parse_schema
 
-__all__ = ["fill_defaults", "get_source", "has_kwarg_only_args", "has_kwarg_only_tensors", "has_tensor_arg", "is_builtin",
-           "is_functional_schema", "is_inplace", "is_out", "is_tensor_like_type", "is_tensorlist_like_type", "iter_tensors",
-           "lookup_op", "mutated_args_kwargs", "mutates_and_returns_first_arg", "parse_namespace", "zip_schema"]
+__all__ = ["can_generate_trivial_fake_impl", "fill_defaults", "generate_trivial_fake_impl", "get_device_arg_index",
+           "get_layout_constraint_tag", "get_source", "has_kwarg_only_args", "has_kwarg_only_tensors", "has_tensor_arg",
+           "is_builtin", "is_functional_schema", "is_inplace", "is_out", "is_tensor_like_type",
+           "is_tensorlist_like_type", "iter_tensors", "lookup_op", "mutated_args_kwargs",
+           "mutates_and_returns_first_arg", "parse_namespace", "zip_schema"]
 
 
 def get_source(stacklevel: int) -> str:
@@ -53,6 +56,8 @@ def is_functional_schema(schema: Any) -> bool:
     >>> is_functional_schema(torch.ops.aten.sin.default._schema), is_functional_schema(torch.ops.aten.sin_.default._schema)
     (True, False)
     """
+    if isinstance(schema, str):
+        schema = parse_schema(schema)
     return not schema.is_mutable and not any([r.alias_info is not None for r in schema.returns]) and bool(schema.returns)
 
 
@@ -151,3 +156,49 @@ def iter_tensors(args: Iterable[Any], kwargs: dict[str, Any], allowed_nesting: i
             yield from iter_tensors(tuple(value), {}, allowed_nesting - 1)
     for value in (*args, *kwargs.values()):
         yield from check(value)
+
+
+def get_device_arg_index(schema: Any) -> int | None:
+    """The place of the keyword-only argument `device`, None without one.
+
+    >>> get_device_arg_index(parse_schema("f(Tensor x, *, Device device) -> Tensor"))
+    1
+    """
+    return next((place for place, argument in enumerate(schema.arguments)
+                 if argument.kwarg_only and argument.name == "device" and str(argument.type) == "Device"), None)
+
+
+tags_by_priority = [torch.Tag.needs_exact_strides, torch.Tag.needs_contiguous_strides, torch.Tag.needs_fixed_stride_order,
+                    torch.Tag.flexible_layout]
+
+
+def get_layout_constraint_tag(fn: Any, *, with_default: bool = True) -> Any:
+    """What an operator asks of the strides of its operands: the strictest of its tags about them.
+
+    >>> get_layout_constraint_tag(torch.ops.aten.sin.default)
+    <Tag.flexible_layout: 4>
+    """
+    found = next((tag for tag in tags_by_priority if tag in fn.tags), None)
+    if found is not None or not with_default:
+        return found
+    return torch.Tag.flexible_layout if is_builtin(fn) else torch.Tag.needs_exact_strides
+
+
+def can_generate_trivial_fake_impl(op: Any) -> bool:
+    """Whether an operator of a user only writes to operands and returns nothing, so that there is no shape to tell."""
+    if is_builtin(op):
+        return False
+    return bool(op._schema.is_mutable) and not op._schema.returns
+
+
+def generate_trivial_fake_impl(op: Any) -> Any:
+    """What stands for the kernel of such an operator where there are no values."""
+    def nothing(*args: Any, **kwargs: Any) -> None:
+        if op._schema.returns:
+            raise AssertionError("expected no returns")
+    return nothing
+
+
+def requires_set_python_module() -> bool:
+    """Whether operators have to name the module of their rules; they do not."""
+    return False

@@ -1,6 +1,7 @@
 """Questions that reference implementations ask about shapes, strides, devices and types, under PyTorch's names."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import reduce
@@ -542,3 +543,39 @@ def get_acc_type(dtype: Any, device: Any) -> Any:
     """The dtype that sums are computed in."""
     return get_computation_dtype(dtype) if device.type != "cpu" else {torch.float32: torch.float64}.get(
         get_computation_dtype(dtype), get_computation_dtype(dtype))
+
+
+def invert_perm(perm: Any) -> list[int]:
+    """The order that undoes another one.
+
+    >>> invert_perm([2, 0, 1])
+    [1, 2, 0]
+    """
+    return sorted(range(len(perm)), key=perm.__getitem__)
+
+
+def get_dtype(x: Any) -> Any:
+    """The dtype of a tensor, or the one that a number has."""
+    return x.dtype if isinstance(x, torch.Tensor) else type_to_dtype(type(x))
+
+
+def check_layout(layout: Any) -> None:
+    """Refuse layouts other than the strided one."""
+    if layout != torch.strided:
+        raise NotImplementedError(f"PrimTorch doesn't support layout={layout}")
+
+
+def check_pin_memory(pin_memory: bool) -> None:
+    """Refuse pinned memory."""
+    if pin_memory:
+        raise NotImplementedError("PrimTorch does not support pinned memory")
+
+
+def alert_not_deterministic(caller: str) -> None:
+    """Warn or raise where deterministic algorithms are asked for, for a function without one."""
+    if not torch.are_deterministic_algorithms_enabled():
+        return
+    text = f"{caller} does not have a deterministic implementation"
+    if not torch.is_deterministic_algorithms_warn_only_enabled():
+        raise RuntimeError(f"{text}, but you set 'torch.use_deterministic_algorithms(True)'.")
+    warnings.warn(f"{text}, but you set 'torch.use_deterministic_algorithms(True, warn_only=True)'.", UserWarning, stacklevel=2)

@@ -4,9 +4,11 @@
 """
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, Final
 
+from retrograd.core import schema_changes
 from retrograd.core.dtypes import ALIASES
 
 # The printed names of argument types.
@@ -159,6 +161,15 @@ class FunctionSchema:
     def qualified_name(self) -> str:
         return self.name + (f".{self.overload_name}" if self.overload_name else "")
 
+    def is_backward_compatible_with(self, old: FunctionSchema) -> bool:
+        """Whether calls written for an older declaration mean the same with this one."""
+        return schema_changes.is_backward_compatible(self, old)
+
+    def check_forward_compatible_with(self, old: FunctionSchema) -> tuple[bool, str]:
+        """Whether calls written for this declaration mean the same with an older one, and why not."""
+        problem = schema_changes.forward_problem(self, old)
+        return problem is None, problem or ""
+
     def __str__(self) -> str:
         parts: list[str] = []
         for argument in self.arguments:
@@ -242,7 +253,13 @@ class Reader:
         self.take("arrow")
         returns = self.returns()
         self.take("eof")
-        return FunctionSchema(name, overload, arguments, returns)
+        made = FunctionSchema(name, overload, arguments, returns)
+        placed = [argument for argument in arguments if not argument.kwarg_only]
+        for before, argument in itertools.pairwise(placed):
+            if before.has_default_value() and not argument.has_default_value():
+                raise RuntimeError(f"Non-default positional argument follows default argument. Parameter {argument.name} in "
+                                   f"{made}")
+        return made
 
     def arguments(self) -> list[Argument]:
         found: list[Argument] = []

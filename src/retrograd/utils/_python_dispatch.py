@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from retrograd import ops, strided
@@ -140,6 +141,47 @@ def share_storage(view: Tensor, source: Tensor) -> None:
         storage = source.untyped_storage()
         if view.untyped_storage()._cdata != storage._cdata:
             ops.aten.set_.source_Storage_storage_offset(view, storage, view.storage_offset(), view.shape, view.stride())
+
+
+@dataclass
+class AliasInfo:
+    """Which memory an argument or a result of an op shares, by letters, and whether it is written to."""
+
+    alias_set: set[str]
+    is_write: bool
+    name: str | None
+
+
+@dataclass
+class SchemaInfo:
+    """What the schema of an op says of shared memory."""
+
+    args: list[AliasInfo]
+    outs: list[AliasInfo]
+    is_inplace_view_op: bool
+    outs_write_aliases: list[str] | None                  # of the results, if the op writes to all of them
+    read_only_alias_match_indexes: list[tuple[int, int]]      # arguments and the results that are views of them
+
+
+def get_alias_info(func: Any) -> SchemaInfo:
+    """What the schema of an op says of shared memory.
+
+    >>> get_alias_info(ops.aten.view.default).read_only_alias_match_indexes
+    [(0, 0)]
+    >>> get_alias_info(ops.aten.add_.Tensor).outs_write_aliases
+    ['a']
+    """
+    def info(argument: Any) -> AliasInfo:
+        shared = argument.alias_info
+        return AliasInfo(set() if shared is None else set(shared.before_set), shared is not None and shared.is_write,
+                         argument.name or None)
+
+    args, outs = [info(a) for a in func._schema.arguments], [info(r) for r in func._schema.returns]
+    written = [out for out in outs if out.is_write and out.alias_set]
+    views = [(i, o) for i, arg in enumerate(args) for o, out in enumerate(outs)
+             if arg.alias_set & out.alias_set and not arg.is_write and not out.is_write]
+    return SchemaInfo(args, outs, Tag.inplace_view in func.tags,
+                      [sorted(out.alias_set)[0] for out in written] if outs and len(written) == len(outs) else None, views)
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
