@@ -135,3 +135,11 @@ def test_copies_are_fake_in_a_scope_that_says_so() -> None:
     with FakeCopyMode(FakeTensorMode()):
         made = copy.deepcopy(torch.nn.Linear(2, 3))
     assert repr(made.bias) == "Parameter(FakeTensor(..., size=(3,), requires_grad=True))"
+
+
+def test_fake_tensors_move_to_other_devices() -> None:
+    with FakeTensorMode():
+        x = torch.ones(2, device="cuda")
+        moved = [x.cpu(), x.to("cpu", torch.float64), torch.ones(2).to(x), x.to("meta"), torch.ones(2).cuda()]
+    assert [t.device.type for t in moved] == ["cpu", "cpu", "cuda", "meta", "cuda"]
+    assert all(isinstance(t, FakeTensor) for t in moved) and moved[1].dtype is torch.float64

@@ -179,3 +179,14 @@ def test_strides_of_a_wrapper_are_as_many_as_its_sizes():
 
     with pytest.raises(RuntimeError, match=r"dimensionality of sizes \(1\) must match dimensionality of strides \(2\)"):
         torch.Tensor._make_wrapper_subclass(Wrapper, (2,), strides=(1, 2))
+
+
+def test_moves_to_another_device_dispatch():
+    class Placed(Wrapped):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append((str(func), str(kwargs["device"])))
+            return func(args[0].inner, **kwargs)
+    seen: list[tuple[str, str]] = []
+    assert Placed(torch.ones(2)).to("meta").device.type == "meta"
+    assert seen == [("aten._to_copy.default", "meta")]

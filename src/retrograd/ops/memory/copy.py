@@ -213,6 +213,9 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
                               or form.name == suggested_format(self.array)):
         return self
     if device != self.device:
+        if self._flags & FLAG_SUBCLASS and not tls.dispatch_disabled and (
+                type(self).__torch_dispatch__ is not Tensor.__torch_dispatch__):      # its handler knows what it stands for
+            return call(to_copy, [self, dtype, None, device, None, False, form])
         return change_device(self, dtype, device)
     return call(to_copy, [self, dtype if dtype is not None else self.dtype, None, None, None, False, form])
 
