@@ -344,3 +344,9 @@ def test_running_statistics_of_instance_norm_are_written_where_modes_see_it() ->
     found = stream(lambda: torch.nn.functional.instance_norm(torch.ones(2, 2, 3), mean, var))
     assert " ".join(found[-9:]) == "alias view mean.dim copy_ alias view mean.dim copy_ view"
     assert torch.allclose(mean, torch.tensor([0.1, 0.1]))
+
+
+def test_masks_are_expanded_only_where_shapes_differ() -> None:
+    x, mask, row = torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool), torch.ones(3, dtype=torch.bool)
+    assert stream(lambda: torch.masked.sum(x, 1, mask=mask)) == ["lift_fresh", "where.self", "sum.dim_IntList"]
+    assert stream(lambda: torch.masked.sum(x, 1, mask=row))[:2] == ["clone", "expand"]

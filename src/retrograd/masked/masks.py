@@ -11,7 +11,10 @@ def fitting_mask(input: Any, mask: Any) -> Any:
     """The mask as bools of the shape of `input`."""
     if mask.ndim > input.ndim:
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
-    return torch.broadcast_to(mask if mask.layout == torch.strided else mask.to_dense(), input.shape).to(torch.bool)
+    mask = mask if mask.layout == torch.strided else mask.to_dense()
+    if mask.shape != input.shape:
+        mask = torch.broadcast_to(mask.clone(), input.shape)
+    return mask.to(torch.bool)
 
 
 def filled(operation: str, input: Any, mask: Any, value: Any) -> Any:

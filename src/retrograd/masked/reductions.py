@@ -111,8 +111,8 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
                          f"dtype. Got: {wanted}")
     if input.layout != torch.strided:
         return reduce_sparse("mean", input, dim, keepdim, wanted, mask)
-    total = sum(input, dim, keepdim=keepdim, dtype=wanted, mask=mask)
-    return total / kept_count(input, mask, dim, bool(keepdim))
+    count = kept_count(input, mask, dim, bool(keepdim))
+    return sum(input, dim, keepdim=keepdim, dtype=wanted, mask=mask) / count
 
 
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
