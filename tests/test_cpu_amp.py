@@ -32,3 +32,20 @@ def test_stream_is_in_force_inside_its_block() -> None:
     with torch.cpu.stream(mine):
         assert torch.cpu.current_stream() is mine
     assert torch.cpu.current_stream() is before
+
+
+def test_autocast_runs_a_recurrent_layer_in_the_lower_precision() -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.LSTM(2, 3, num_layers=2, bidirectional=True), torch.ones(4, 1, 2)
+    wanted, _ = layer(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, (hidden, cell) = layer(x)
+    assert output.dtype == hidden.dtype == cell.dtype == torch.bfloat16
+    torch.testing.assert_close(output.float(), wanted, atol=0.02, rtol=0.02)
+    output.sum().backward()
+    assert layer.weight_ih_l0.grad.dtype == torch.float32
+
+
+def test_autocast_decorates_only_what_can_be_called() -> None:
+    with pytest.raises(TypeError, match=r"autocast\(\)\(func\) requires a callable, but got int"):
+        torch.autocast("cpu")(5)

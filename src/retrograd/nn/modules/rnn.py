@@ -281,10 +281,13 @@ class RNNBase(StateChecks, Module):
 
     def _layer(self, values: Any, states: tuple[Any, ...], weights: list[Any], backwards: bool) -> tuple[Any, tuple[Any, ...]]:
         """One layer in one direction; the input's part of the gates is computed for all steps at once."""
+        whole = self.mode == "LSTM" and not self.proj_size and values.numel() and values.device.type == "cpu"
+        if whole and weights[0].dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
+            low = torch.get_autocast_dtype("cpu")             # as for one op: states, too, get the lower precision
+            values, states, weights = values.to(low), tuple([s.to(low) for s in states]), [w.to(low) for w in weights]
         bias_ih, bias_hh = (weights[2], weights[3]) if self.bias else (None, None)
         projection = weights[-1] if self.proj_size else None
-        if self.mode == "LSTM" and projection is None and values.numel() and values.device.type == "cpu" and all(
-                [t.dtype == torch.float32 for t in (values, *states, *weights)]):
+        if whole and all([t.dtype == torch.float32 for t in (values, *states, *weights)]):
             none = torch.zeros(0)
             made = torch.mkldnn_rnn_layer(values, weights[0], weights[1], none if bias_ih is None else bias_ih,
                                           none if bias_hh is None else bias_hh, *states, backwards, [], 2, self.hidden_size,
