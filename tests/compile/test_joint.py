@@ -45,6 +45,22 @@ PROGRAMS["detached"] = gradient_of(lambda t: ((t * 2.0) * (t * 2.0).detach()).ex
 
 
 @program
+def input_written_after_the_call(compile: Compile) -> Iterator[Any]:
+    f = compile(lambda r: r * 0.5 + 1.0)
+    for look in (False, True):
+        for part in (lambda r: r, lambda r: r[1:]):
+            for _ in range(5):
+                t = x()
+                r = part(t / 3.0)
+                y = f(r)
+                (r if r._base is None else r._base).mul_(2.0)
+                if look:
+                    yield y.grad_fn.next_functions[0][0].next_functions[0][0].name()
+                grad, = torch.autograd.grad(y.sum(), t, create_graph=not look)
+                yield grad, r, grad.requires_grad
+
+
+@program
 def hooks_on_values_between(compile: Compile) -> Iterator[Any]:
     log: list[Any] = []
 

@@ -239,6 +239,13 @@ def replace_counter(t: Any, counter: Any) -> None:
                 item._counter = counter
 
 
+def has_new_history(t: Any, edge: Any, nr: int) -> bool:
+    """Whether an input was written to since its edge was `edge`."""
+    if t._node is None:
+        return False
+    return t._node is not edge or t._nr != nr or t._view is not None and t._view.version != t._counter.n
+
+
 def is_watched() -> bool:
     """Whether another feature sees the ops of this thread: a mode, a profiler, anomaly mode..."""
     return bool(tls.slow_path > (tls.deferrer is not None and tls.deferrer in tls.dispatch_modes))
@@ -450,13 +457,17 @@ class CompiledFunctionBackward(Node):
             counters = dict(self.counters)
             saved = {} if self.arrays is None else dict(zip([slot for slot, _ in self.part.backward.saved], self.arrays,
                                                             strict=True))
-            for slot, t, needs in zip(self.part.inputs, self.inputs, self.part.needs, strict=True):
+            for slot, t, needs, edge, edge_nr in zip(self.part.inputs, self.inputs, self.part.needs, self._next_, self._nrs_,
+                                                     strict=True):
                 if t is None:
                     array, node, nr = self.between[slot]
                     t = new_tensor(array)
                     t._counter = counters.get(slot)
                     if needs:
                         t._node, t._nr, t._requires = node, nr, True
+                elif needs and has_new_history(t, edge, edge_nr):
+                    now, t = t, new_tensor(t.array)
+                    t._counter, t._node, t._nr, t._requires = now._counter, edge, edge_nr, True
                 values[slot] = late.view(t, t.array.shape) if needs and fresh else t
             for step in self.part.steps:
                 set_grad_enabled(step.grad)
