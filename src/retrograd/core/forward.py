@@ -12,7 +12,7 @@ and every op of the thread takes the slow path until the level ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -240,8 +240,7 @@ def run(op: OpDef, args: Sequence[Any], autograd: Call) -> Any:
     if tangents is None:
         return autograd(op, args)
     if op.is_out:
-        raise RuntimeError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
-                           "function")
+        refuse_out(op, bare(args), autograd)
     if not op.differentiable:
         result = autograd(op, args)
         if op.is_inplace and tangents[0] is not None:     # the op is not differentiable: the new value has derivative zero
@@ -338,6 +337,13 @@ def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
             attach(saved[slot], tangent)
+
+
+def refuse_out(op: OpDef, values: Sequence[Any], call: Call) -> NoReturn:
+    """Raise for an op with out= that has an argument with a tangent; the errors of the op itself come first."""
+    call(op, [*values[:op.out_arg], *[t.clone() for t in values[op.out_arg:]]])
+    raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
+                              "function")
 
 
 def run_inplace(op: OpDef, args: Sequence[Any], tangents: list[Any], autograd: Call) -> Tensor:

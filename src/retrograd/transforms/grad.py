@@ -17,6 +17,7 @@ from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
 from retrograd.core.dtypes import is_complex_type, is_inexact_type
 from retrograd.core.opdef import OpDef
+from retrograd.core.out import refuse_gradients
 from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunction
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
@@ -41,7 +42,7 @@ class Grad(Level):
 
     def run_lifted(self, op: OpDef, args: Any) -> Any:
         lifted = lifted_arguments(self, op, args)
-        if lifted is None:
+        if lifted is None or op.is_out and not self.records_out(op, args, lifted):
             return self.lower(op, args)
         modes = tls.dispatch_modes
         if not modes:
@@ -52,9 +53,12 @@ class Grad(Level):
         finally:
             self.watchers, tls.dispatch_modes = None, modes
 
+    def records_out(self, op: OpDef, args: Any, lifted: Any) -> bool:
+        """Whether a write to an out= tensor is recorded here; one from outside takes results without derivatives only."""
+        return bool(tls.grad_enabled and refuse_gradients(op, lifted[:op.out_arg], lifted[op.out_arg:])
+                    and all([self.owns(t) for t in args[op.out_arg:]]))
+
     def record(self, op: OpDef, args: Any) -> Any:
-        if op.is_out and not (tls.grad_enabled and any([wants_grad(t) for t in args if isinstance(t, Tensor)])):
-            return self.lower(op, args)
         return autograd(op, args)     # calls `lower` in place of the kernel
 
     def lifted(self, t: Any) -> Any:

@@ -63,8 +63,8 @@ class Level(Transform):
     alive: bool = False               # it is running
 
     def run(self, op: OpDef, args: Any) -> Any:
-        if op.is_inplace or op.is_out:
-            self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
+        if op.is_inplace:
+            self.check_captured(op, args[:1])
         if op.is_view and self.views_captured(op, args):
             return self.mark_captured(self.run_lifted(op, args))
         return self.run_lifted(op, args)

@@ -101,8 +101,7 @@ class Jvp(Level):
 
     def run_out(self, op: OpDef, args: Any, values: Any, tangents: Any) -> Any:
         if tangents is not None:
-            raise RuntimeError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
-                               "function")
+            forward.refuse_out(op, values, call)
         result = call(op, values)
         outs = args[op.out_arg:]
         return op.functional.result_type(*outs) if op.functional.result_type else outs[0] if isinstance(result, Tensor) else (
