@@ -32,6 +32,7 @@ from retrograd.core.tensor import (
     new_tensor,
 )
 from retrograd.ops.shared import families
+from retrograd.ops.views.shape import broadcast_shape
 from retrograd.transforms import randomness as random_ops
 from retrograd.transforms.base import Transform, only_outer
 from retrograd.transforms.examples import check_example, run_example
@@ -264,11 +265,13 @@ class Vmap(Transform):
         target = args[0]
         if dims[0] is None:
             raise RuntimeError(self.shared_target(op))
-        if self.legacy and op.batch is families.pointwise:
-            shape = np.broadcast_shapes(*[t.array.shape for t in tensors_of(op, args)])
+        if op.batch is families.pointwise and (self.legacy or op.promote is not None and "arithmetic" not in op.traits):
+            shape = broadcast_shape([t.array.shape for t in tensors_of(op, args)])
             if shape != target.array.shape:
                 raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
                                    f"{list(shape)}")
+        elif not self.legacy and self.size and not getattr(op.batch, "complete", False):
+            check_example(op, args)
         value = values[0]
         if dims[0] < 0:
             dims[0] += value.array.ndim

@@ -15,6 +15,8 @@ ERROR = ("vmap: called random operation while in randomness error mode. Please e
          "flags on vmap or perform the randomness operation out of vmap")
 SAME_BATCHED = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
                 "functorch")
+OUT = ("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a "
+       "workaround")
 DIFFERENT_INPLACE = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
                      "randomness. If this is necessary for your usage, please file an issue with functorch.")
 
@@ -25,6 +27,8 @@ def run(vmap: Any, op: OpDef, args: Any) -> Any:
         raise RuntimeError(LEGACY)
     if vmap.randomness == "error":
         raise RuntimeError(ERROR)
+    if op.is_out:
+        raise RuntimeError(OUT)
     values, dims = vmap.unwrap_arguments(op, args)
     batched = any([dim is not None for dim in dims])
     different = vmap.randomness == "different"
@@ -32,7 +36,7 @@ def run(vmap: Any, op: OpDef, args: Any) -> Any:
         return run_inplace(vmap, op, args, values, dims, different)
     if op.name.endswith("_like") or op.name == "native_dropout":
         if not different:
-            return call(op, [values[0] if dims[0] is None else values[0].select(dims[0], 0), *values[1:]])
+            return call(op, [values[0] if dims[0] is None else an_example(values[0], dims[0]), *values[1:]])
         first = families.move_to_front(values[0], dims[0])
         if dims[0] is None:
             first = first.expand((vmap.size, *first.array.shape))
@@ -47,6 +51,12 @@ def run(vmap: Any, op: OpDef, args: Any) -> Any:
     return run_different(vmap, op, values)
 
 
+def an_example(value: Any, dim: int) -> Any:
+    """A tensor with the shape of an example; there may be none."""
+    shape = value.array.shape
+    return value.select(dim, 0) if shape[dim] else value.new_empty(shape[:dim] + shape[dim:][1:])
+
+
 def run_inplace(vmap: Any, op: OpDef, args: Any, values: Any, dims: Any, different: bool) -> Any:
     if dims[0] is None:
         if different:
@@ -59,7 +69,7 @@ def run_inplace(vmap: Any, op: OpDef, args: Any, values: Any, dims: Any, differe
     if any([dim is not None for dim in dims[1:]]):
         raise RuntimeError(SAME_BATCHED)
     value = values[0]
-    drawn = call(op, [late.empty_like(value.select(dims[0], 0)), *values[1:]])
+    drawn = call(op, [late.empty_like(an_example(value, dims[0])), *values[1:]])
     value.copy_(drawn.unsqueeze(dims[0]).expand(value.array.shape))
     return args[0]
 
