@@ -158,6 +158,9 @@ def is_contiguous(self: Any, *, memory_format: Any = None) -> bool:
             return hooks.nested_answers["is_contiguous"](self)
         check_strides(self, "is_contiguous")
         return False
+    if memory_format is not None and not hasattr(memory_format, "name"):
+        raise TypeError("is_contiguous(): argument 'memory_format' must be torch.memory_format, not "
+                        f"{type(memory_format).__name__}")
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", "preserve_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
     if self._flags & FLAG_WRAPPER and hasattr(self._extra.batch, "dim"):

@@ -228,35 +228,44 @@ def suggested_format(array: Any) -> str:
 
 
 TO_KEYWORDS = frozenset({"dtype", "device", "copy", "memory_format", "non_blocking", "other"})
+TO_FIRST = ("torch.device device = None, torch.dtype dtype = None", "torch.dtype dtype", "Tensor tensor")
+TO_FORMS = "\n".join([f" * ({first}, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)"
+                      for first in TO_FIRST])
 
 
 def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The many forms of `to`: (dtype), (device, dtype), (other), each with non_blocking and copy."""
-    if kwargs and not kwargs.keys() <= TO_KEYWORDS:
-        unknown = min(kwargs.keys() - TO_KEYWORDS)
-        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {unknown!r}")
-    dtype, device = kwargs.get("dtype"), kwargs.get("device")
-    rest = list(args)
-    if "other" in kwargs:
-        rest.insert(0, kwargs["other"])
+    dtype, device, form = kwargs.get("dtype"), kwargs.get("device"), kwargs.get("memory_format")
+    rest = [kwargs["other"], *args] if "other" in kwargs else list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
         dtype, device = other.dtype, other.device
     else:
-        if rest and isinstance(rest[0], (devices.device, str)) or (rest and type(rest[0]) is int):
+        placed = bool(rest) and (rest[0] is None or isinstance(rest[0], (devices.device, str)) or type(rest[0]) is int)
+        if placed:
             device = rest.pop(0)
-        if rest and isinstance(rest[0], dtypes.dtype):
+        if rest and (names_dtype(rest[0]) or placed and rest[0] is None):
             dtype = rest.pop(0)
-        elif rest and rest[0] is None:
-            rest.pop(0)
-        elif rest and rest[0] in (float, int, bool, complex):
-            dtype = dtypes.as_dtype(rest.pop(0))
-    if rest and not isinstance(rest[0], bool):
-        raise TypeError(f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})")
+    if (not kwargs.keys() <= TO_KEYWORDS or rest and not isinstance(rest[0], bool)
+            or dtype is not None and not names_dtype(dtype) or form is not None and not isinstance(form, memory_format)):
+        names = [type_name(a) for a in args] + [f"{key}={type_name(value)}" for key, value in kwargs.items()]
+        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(names)}), but expected one of:\n"
+                        + TO_FORMS)
     copy = bool(kwargs.get("copy", rest[1] if len(rest) > 1 else False))
-    if dtype is not None and not isinstance(dtype, dtypes.dtype):
-        dtype = dtypes.as_dtype(dtype)
-    return dtype, device, copy, kwargs.get("memory_format")
+    return None if dtype is None else dtypes.as_dtype(dtype), device, copy, form
+
+
+def names_dtype(value: Any) -> bool:
+    return isinstance(value, dtypes.dtype) or isinstance(value, type) and value in (float, int, bool, complex)
+
+
+def type_name(value: Any) -> str:
+    return "torch.dtype" if isinstance(value, dtypes.dtype) else type(value).__name__
+
+
+def check_format(name: str, form: Any) -> None:
+    if not isinstance(form, memory_format):
+        raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not {type(form).__name__}")
 
 
 def change_device(self: Any, dtype: Any, device: Any) -> Any:
@@ -319,6 +328,7 @@ def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is laid out that way, else a copy that is."""
     if not self._flags and memory_format is contiguous_format and self.array.flags.c_contiguous:
         return self
+    check_format("contiguous", memory_format)
     if self._flags & FLAG_SPARSE and not self.is_nested:
         if hooks.layout_name(self) != "Sparse":
             self.is_contiguous(memory_format=memory_format)         # raises for compressed layouts
@@ -500,7 +510,10 @@ def by_dtype(name: str) -> Any:
     target = dtypes.BY_NAME.get(name) or dtypes.ALIASES[name]
 
     def convert(self: Any, *, memory_format: Any = None) -> Any:
-        return to(self, target) if memory_format is None else to(self, target, memory_format=memory_format)
+        if memory_format is None:
+            return to(self, target)
+        check_format(name, memory_format)
+        return to(self, target, memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
     return convert
 
@@ -519,11 +532,35 @@ def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, getattr(dtype, "dtype", dtype) if not isinstance(dtype, dtypes.dtype) else dtype)
 
 
+def cpu(self: Any, *, memory_format: Any = None) -> Any:
+    if memory_format is not None:
+        check_format("cpu", memory_format)
+    return to(self, "cpu", memory_format=memory_format)
+
+
+def type_as(self: Any, other: Any) -> Any:
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    return to(self, other.dtype)
+
+
+def sum_to_sizes(self: Any, *sizes: Any, **named: Any) -> Any:
+    """`sum_to_size` with the size in one argument or several."""
+    if not sizes and "size" in named:
+        sizes = (named["size"],)
+    if not sizes:
+        raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
+    size = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(f"sum_to_size(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    return sum_to_size(self, size)
+
+
 for public, function in dict(
-    to=to, contiguous=contiguous, type=to_type, type_as=lambda self, other: to(self, other.dtype),
-    cpu=lambda self, *, memory_format=None: to(self, "cpu", memory_format=memory_format),
+    to=to, contiguous=contiguous, type=to_type, type_as=type_as,
+    cpu=cpu,
     cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
-    sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
+    sum_to_size=sum_to_sizes,
     char=by_dtype("int8"), byte=by_dtype("uint8"),
     **{n: by_dtype(n) for n in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble",
                                 "chalf")},
