@@ -387,9 +387,9 @@ FUNCTIONS_BY_NAME["linalg_multi_dot"] = linalg_multi_dot
 @expose(method=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices in the cheapest order; `linalg.multi_dot` is its newer name."""
-    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
-        matrices = tuple(matrices[0])
-    matrices = shapes.unpacked(matrices)
+    shapes.tensors_only(matrices)
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"chain_matmul(): argument 'out' must be Tensor, not {type(out).__name__}")
     Once.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
               "instead, which accepts a list of two or more tensors rather than multiple parameters.")
     if not matrices:

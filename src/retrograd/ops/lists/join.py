@@ -19,7 +19,7 @@ from retrograd.ops.nn.constant_pad import constant_pad_nd
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.dtype_checks import proven
 from retrograd.ops.shared.families import is_watched, move_to_front, wrap_dim
-from retrograd.ops.views.shape import meshgrid, reshaped, unpacked
+from retrograd.ops.views.shape import meshgrid, reshaped, tensors_only
 from retrograd.ops.views.slicing import slice_
 
 
@@ -275,15 +275,14 @@ block_diagonal = defop(
 @expose(method=False)
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the given matrices along its diagonal and zeros elsewhere."""
-    blocks = list(unpacked(tensors))
+    blocks = list(tensors_only(tensors))
     return call(block_diagonal, [blocks]) if blocks else late.zeros((1, 0))
 
 
 @expose(method=False)
 def cartesian_prod(*tensors: Any) -> Any:
     """The Cartesian product of 1-D tensors, one combination per row."""
-    tensors = unpacked(tensors)
-    for t in tensors:
+    for t in tensors_only(tensors):
         if t.array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
     if len(tensors) == 1:

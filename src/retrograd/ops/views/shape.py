@@ -259,7 +259,11 @@ defop("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", composite=True
 
 def unpacked(tensors: Any) -> Any:
     """The tensors of a call that takes them one by one or as one sequence."""
-    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return tensors_only(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
+
+
+def tensors_only(tensors: Any) -> Any:
+    """The tensors of a call that takes them one by one."""
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
