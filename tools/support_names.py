@@ -54,7 +54,6 @@ REASONS = {
     "torch.col_indices_copy": "copies of compressed indices are not written",
     "torch.compiler.": "belongs to PyTorch's compiler",
     "torch.cond": "control flow in graphs is not written: programs branch in Python",
-    "torch.conv_tbc": "not written",
     "torch.cpu.": "belongs to PyTorch's build",
     "torch.crow_indices_copy": "copies of compressed indices are not written",
     "torch.cuda.": "there is no CUDA device",

@@ -165,14 +165,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return (torch.rrelu_ if inplace else torch.rrelu)(input, lower, upper, training)
 
 
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
-    """The same in place.
-
-    >>> import retrograd as torch
-    >>> torch.nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
-    tensor([-0.2000,  2.0000])
-    """
-    return rrelu(input, lower, upper, training, inplace=True)
+rrelu_ = torch.rrelu_
 
 
 @overridable

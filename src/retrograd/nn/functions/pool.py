@@ -109,10 +109,20 @@ def filled(output_size: Any, input: Any, rank: int) -> list[int]:
     """None in an output size means the input's own."""
     if isinstance(output_size, int):
         return [output_size] * rank
-    sizes = [None] * rank if output_size is None else list(output_size)
+    if output_size is None:
+        raise TypeError("object of type 'NoneType' has no len()")
+    sizes = list(output_size)
     if input.dim() <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
     return [n if wanted is None else wanted for wanted, n in zip(sizes, input.shape[input.dim() - len(sizes):], strict=True)]
+
+
+def filled_max(output_size: Any, input: Any, rank: int) -> list[int]:
+    """`filled` for maxima, whose kernels do not accept one number in a tuple."""
+    sizes = filled(output_size, input, rank)
+    if len(sizes) != rank:
+        raise RuntimeError(f"adaptive_max_pool{rank}d(): internal error: output_size.size() must be {rank}")
+    return sizes
 
 
 @overridable
@@ -168,7 +178,7 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
     >>> torch.nn.functional.adaptive_max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
     tensor([[[6.]]])
     """
-    made = ops.aten.adaptive_max_pool2d(input, filled(output_size, input, 2))
+    made = ops.aten.adaptive_max_pool2d(input, filled_max(output_size, input, 2))
     return made if return_indices else made[0]
 
 
@@ -180,7 +190,7 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.0).view(1, 2, 2, 2), 1)
     tensor([[[[7.]]]])
     """
-    made = ops.aten.adaptive_max_pool3d(input, filled(output_size, input, 3))
+    made = ops.aten.adaptive_max_pool3d(input, filled_max(output_size, input, 3))
     return made if return_indices else made[0]
 
 
@@ -253,9 +263,9 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     """
     if norm_type in (math.inf, -math.inf):
         return extremes(max_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
-    sizes = each(kernel_size, 2)
+    rows, columns = each(kernel_size, 2)
     mean = avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
-    return power_mean(mean, norm_type, sizes[0] * sizes[1])
+    return power_mean(mean, norm_type, rows * columns)
 
 
 @overridable
@@ -268,6 +278,6 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     """
     if norm_type in (math.inf, -math.inf):
         return extremes(max_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
-    sizes = each(kernel_size, 3)
+    depth, rows, columns = each(kernel_size, 3)
     mean = avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
-    return power_mean(mean, norm_type, sizes[0] * sizes[1] * sizes[2])
+    return power_mean(mean, norm_type, depth * rows * columns)

@@ -1,6 +1,7 @@
 """Maxima put back where they were, and fractional max pooling."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import retrograd as torch
@@ -8,16 +9,15 @@ from retrograd import ops
 from retrograd.nn.functions.base import overridable
 
 
-def each(value: Any, rank: int) -> tuple[int, ...]:
-    return (value,) * rank if isinstance(value, int) else tuple(value)
+def each(value: Any, rank: int) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
 def unpooled_size(input: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> list[int]:
     """The size of what was pooled, which must be near the one that fits best."""
     rank = len(kernel)
-    if input.dim() < rank:
-        raise IndexError("tuple index out of range")
-    best = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-rank:], stride, kernel, padding, strict=True)]
+    sizes = input.shape
+    best = [(sizes[len(sizes) - rank + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(rank)]
     if output_size is None:
         return best
     if len(output_size) == rank + 2:
@@ -25,9 +25,9 @@ def unpooled_size(input: Any, kernel: Any, stride: Any, padding: Any, output_siz
     if len(output_size) != rank:
         raise ValueError(f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
                          f"'{len(output_size)}'")
-    for d, (wanted, n, s) in enumerate(zip(output_size, best, stride, strict=True)):
-        if not n - s < wanted < n + s:
-            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {n - s} and {n + s})')
+    for d, (wanted, n, step) in enumerate(zip(output_size, best, stride[:rank], strict=True)):
+        if not n - step < wanted < n + step:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {n - step} and {n + step})')
     return list(output_size)
 
 

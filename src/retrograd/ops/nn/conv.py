@@ -564,4 +564,10 @@ defop(f"_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, {SETT
 @expose(method=False, schema="conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor")
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution of (time, batch, channels) with weights (width, channels in, channels out)."""
+    for name, t, dims in (("Input", input, "time, batch, in_channel"), ("Weight tensor", weight, "kernel_width, in_channels, "
+                                                                     "out_channels")):
+        if t.dim() != 3:
+            raise RuntimeError(f"{name} must have 3 dims: {dims}.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
     return late.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)
