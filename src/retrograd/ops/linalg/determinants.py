@@ -115,7 +115,7 @@ def slogdet_gradient(grads: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any
         turning = late.imag(grads[0] * sign.conj())
         grad = late.complex(late.zeros_like(turning) if grad is None else grad, turning)
     if grad is None:
-        return late.zeros_like(A)
+        return None               # the sign of a real determinant is constant
     right = scaled_identity(grad.to(A.dtype), A.shape[-1])
     if is_watched():
         return linalg_solve(A.mH, right)

@@ -664,11 +664,7 @@ as_strided_scatter = defop(
 
 
 def slice_inverse_kernel(xp: Any, self: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
-    dim = wrap_dim(dim, src.ndim)
-    first, _ = geometry.slice_bounds(src.shape[dim], start, end)
-    strides = list(storage.strides_of(self))
-    strides[dim] //= step
-    return storage.strided(self, src.shape, strides, storage.offset_of(self) - first * strides[dim])
+    return storage.strided(self, src.shape, storage.strides_of(src), storage.offset_of(src))
 
 
 slice_inverse = defop(
