@@ -147,6 +147,8 @@ def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
     if not isinstance(p, np.ndarray):
         if filled(BERNOULLI, array, gen, p):
             return array
+    elif array.size and p.dtype.kind not in "fV":
+        raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
     elif native is not None and native.draw_below(source_of(gen), array, p):
         return array
     if array.size == 0:
@@ -160,8 +162,6 @@ def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
         return drawn(array, lambda shape: generator.bernoulli(source_of(gen), shape, p, array.dtype))
     if array.dtype.kind == "c":
         raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
-    if p.dtype.kind not in "fV":
-        raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
     wide = p.astype(np.float64)
     if not bool(((wide >= 0) & (wide <= 1)).all()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
