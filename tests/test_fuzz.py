@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools import fuzz
+from tools import fuzz, fuzz_calls
 
 GOLDEN = {}
 for name in ("fuzz", "fuzz_found"):         # random programs; short ones that once differed
@@ -55,3 +55,16 @@ def test_the_tool_prints_programs() -> None:
     done = subprocess.run([sys.executable, str(Path(fuzz.__file__)), "--seeds", "3", "--show"], check=True, capture_output=True,
                           text=True, env={**os.environ})
     assert done.stdout.splitlines() == fuzz.generate(3)
+
+
+def test_calls_are_made_of_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = [["self", "Tensor", None, False], ["other", "Tensor", None, False], ["alpha", "number", "1", True]]
+    monkeypatch.setattr(fuzz_calls, "FUNCTIONS", {("torch", "add"): [tensors, [*tensors, ["out", "Tensor!", None, True]]],
+                                                  ("Tensor", "add_"): [tensors], ("F", "conv2d"): [
+        [["input", "Tensor", None, False], ["weight", "Tensor", None, False], ["stride", "List[int]", "[1, 1]", False]]]})
+    programs = [fuzz_calls.generate(seed) for seed in range(60)]
+    assert programs == [fuzz_calls.generate(seed) for seed in range(60)]
+    for lines in programs:
+        compile("\n".join(lines), "program", "exec")
+    text = "\n".join(["\n".join(lines) for lines in programs])
+    assert all([part in text for part in ("torch.add(", ".add_(", "F.conv2d(", "out=", "alpha=", "torch.vmap(", ".backward(")])

@@ -53,7 +53,8 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     q = 6 if q is None else q
     if M is not None:
         M = M.broadcast_to(A.size())
-    tall = A.shape[-2] >= A.shape[-1]
+    rows, columns = A.shape[-2:]
+    tall = rows >= columns
     if not tall:        # the smaller side is decomposed
         A = A.mH if A.layout is torch.strided else A.transpose(-2, -1).conj()
         M = None if M is None else M.mH

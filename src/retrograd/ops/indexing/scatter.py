@@ -261,8 +261,11 @@ def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any, r
     return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), reduce)
 
 
-def old_reduction(reduce: str) -> str:
+def old_reduction(reduce: str, checked: Any = None) -> str:
+    """The present name of a reduction; `checked` raises the errors in the other arguments, which come first."""
     if reduce not in ("add", "multiply"):
+        if checked is not None:
+            checked()
         raise RuntimeError("reduce argument must be either add or multiply.")
     return "sum" if reduce == "add" else "prod"
 
@@ -270,7 +273,8 @@ def old_reduction(reduce: str) -> str:
 def scatter_reduce_src_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
     warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
               "PyTorch release. Use torch.scatter_reduce instead for more reduction options.")
-    return scatter_into("scatter", self, dim, index, src, old_reduction(reduce))
+    return scatter_into("scatter", self, dim, index, src, old_reduction(
+        reduce, lambda: scatter_into("scatter", self, dim, index, src)))
 
 
 scatter_src = defop(
@@ -318,7 +322,8 @@ scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     out="same",
     kernel=lambda xp, self, dim, index, value, reduce:
-        scatter_value_kernel(xp, self, dim, index, value, old_reduction(reduce)),
+        scatter_value_kernel(xp, self, dim, index, value, old_reduction(
+            reduce, lambda: scatter_value_kernel(xp, self, dim, index, value))),
     vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
     jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
     batch=along_dim, inplace=True, node="ScatterBackward3", traits=("apart", "out_untracked"), pattern="first",

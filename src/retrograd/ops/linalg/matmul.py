@@ -746,9 +746,8 @@ def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
     problem = broadcast_problem(self.shape, other.shape)
     if problem is not None:
         raise RuntimeError(problem)
+    no_bool("cross", self)
     same_scalar_type(self, other)
-    if self.dtype.kind == "b":
-        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     before = (slice(None),) * families.wrap_dim(dim, self.ndim)
     places = [(*before, k) for k in range(3)]
     a, b = ([t[place] for place in places] for t in (wide(self), wide(other)))

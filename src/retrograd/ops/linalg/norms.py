@@ -368,6 +368,8 @@ def norm_except_dim(v: Any, pow: int, dim: int) -> Any:
     if dim == -1:
         return call(norm_scalar, [v, pow])
     ones = [1] * (v.ndim - 1)
+    if not v.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if dim == 0:
         return call(norm_dims, [v.contiguous().view((v.shape[0], -1)), pow, (1,), False]).view((v.shape[0], *ones))
     if dim == v.ndim - 1:

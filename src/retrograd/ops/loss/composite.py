@@ -239,6 +239,8 @@ def pairwise_distance_tensors(x1: Any, x2: Any, p: float, eps: float, keepdim: b
 
 
 def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = late.result_type(x1, x2)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")

@@ -26,6 +26,7 @@ from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import asked_always, proven, takes, without_gradient
 from retrograd.ops.shared.elementwise import changed, limited, over, plus, times, unsupported
 from retrograd.ops.shared.families import number_like
+from retrograd.ops.views.shape import broadcast_shape
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -422,6 +423,12 @@ def logits_target_slope(self: Any, weight: Any, pos_weight: Any) -> Any:
 def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> None:
     if self.array.dtype.kind not in "fV":
         raise unsupported("log_sigmoid_cpu", self.array.dtype)
+    shape = target.array.shape
+    joint = broadcast_shape([shape, self.array.shape])
+    if joint != shape:                  # PyTorch computes in the place of the target
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(joint)}")
+    if target.dtype.category < 2:
+        raise RuntimeError(f"result type {self.dtype.legacy} can't be cast to the desired output type {target.dtype.legacy}")
 
 
 binary_cross_entropy_with_logits = defop(

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import storage
-from retrograd.core.opdef import OpDef, defop
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.ops.create import random
 from retrograd.ops.memory import copy, resize
 from retrograd.ops.shared import families, geometry
@@ -39,8 +39,10 @@ def add_functional(op: OpDef, batch: Any, pattern: str | None = None, traits: tu
     name = NAMES.get(name, name.removesuffix("_"))
     text = f"{name}{'.' + overload if overload else ''}({rest}".replace("Tensor(a!)", "Tensor")
     node = "CopyBackward0" if name == "copy" else op.node_name
-    defop(text, kernel=on_a_copy(op.kernel, name == "copy"), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="",
-          out=False, real_only=name == "uniform", pattern=pattern, traits=traits)
+    known = find_packet(name)             # public under this name in other forms, which calls choose from
+    listed = known is None or not any([row.variants for row in known.rows()])
+    defop(text, kernel=on_a_copy(op.kernel, name == "copy"), listed=listed, vjp=op.vjp, jvp=op.jvp, batch=batch, node=node,
+          variants="", out=False, real_only=name == "uniform", pattern=pattern, traits=traits)
 
 
 add_functional(copy.copy_, expanding, "moves", ("any_device",))

@@ -78,6 +78,8 @@ def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.size and repeats.min() < 0:
         raise RuntimeError("repeats can not be negative")
+    if output_size is not None and output_size < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
     if output_size is not None and repeats.size and output_size != repeats.sum():
         raise RuntimeError("allocated size does not match required size")
     return xp.repeat(xp.arange(repeats.size, dtype=repeats.dtype), repeats)

@@ -508,7 +508,7 @@ def check_hardtanh(self: Any, min_val: Any, max_val: Any) -> None:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if kind == "c":
         raise NotImplementedError(COMPLEX_CLAMP)
-    if kind == "u" and (min_val < 0 or max_val < 0):
+    if kind == "u" and (int(min_val) < 0 or int(max_val) < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 

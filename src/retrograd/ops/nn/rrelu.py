@@ -18,6 +18,8 @@ from retrograd.ops.shared.elementwise import unsupported, zeros
 
 def check_bounds(lower: float, upper: float) -> None:
     for name, value in (("lower", lower), ("upper", upper)):
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
         if not math.isfinite(value):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {value:g}")
     if lower > upper:

@@ -67,9 +67,14 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
         raise unsupported("histogramdd", self.dtype)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if range is not None and len(range) != 2:
+        raise RuntimeError("torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got "
+                           f"{len(range)}")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0")
     if low == high:
         low, high = low - 0.5, high + 0.5
     if self.dtype.kind == "b":

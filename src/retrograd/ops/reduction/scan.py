@@ -37,6 +37,7 @@ def cumsum_backward(grad: Any, dim: int, self_scalar_type: Any) -> Any:
 def in_place(ufunc: str) -> Any:
     """The kernel of an in-place scan, whose result has the dtype of the tensor it is written to."""
     def kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
+        wrap_dim(dim, self.ndim)
         if dtype is not None and dtype != self.dtype:
             words = [C_NAMES.get(str(d), str(d)) for d in (self.dtype, dtype)]
             raise RuntimeError(f"Bad in-place call: input tensor dtype {words[0]} and output tensor dtype {words[1]} "

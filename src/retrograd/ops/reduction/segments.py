@@ -165,7 +165,7 @@ OPTIONS = ("Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, in
 segment_reduce = defop(
     f"segment_reduce(Tensor data, str reduce, *, {OPTIONS}) -> Tensor",
     kernel=segment_kernel, meta=segment_meta, vjp=dict(data=segment_gradient), jvp=segment_tangent,
-    batch=families.loop, variants="", out=False, lower="@native.segment_reduce",
+    batch=families.loop, variants="function", out=False, lower="@native.segment_reduce",
 )
 segment_backward = defop(
     "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "
@@ -174,4 +174,3 @@ segment_backward = defop(
     out_form="out",
 )
 expose(segment_reduce.packet, name="_segment_reduce", method=False)
-expose(segment_reduce.packet, name="segment_reduce", method=False)

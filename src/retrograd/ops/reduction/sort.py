@@ -97,7 +97,7 @@ argsort = defop(
     """,
 )
 argsort_stable = defop(
-    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", composite=True,
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", composite=True, out="same",
     kernel=lambda self, stable, dim, descending: call(sort_stable, [unrecorded(self), stable, dim, descending])[1],
 )
 msort = defop("msort(Tensor self) -> Tensor",
@@ -402,13 +402,14 @@ bucketize_scalar = defop(
 
 def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     for operand in (elements, test_elements):
-        if hasattr(operand, "ndim") and operand.dtype.kind in "cb":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {legacy(operand)}")
+        kind = legacy(operand) if hasattr(operand, "ndim") else "ComplexDouble" if isinstance(operand, complex) else ""
+        if kind == "Bool" or kind.startswith("Complex"):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     if native is not None:
         made = native_on_copies(native, "contains", elements, test_elements, invert)
         if made is not None:
             return made
-    x = wide(xp.asarray(elements))
+    x = xp.ascontiguousarray(wide(xp.asarray(elements)))
     tests = wide(xp.asarray(test_elements))
     if 0 < x.size * tests.size <= 1024 and x.dtype == tests.dtype:
         same = xp.equal(x[..., None], tests.reshape(-1))

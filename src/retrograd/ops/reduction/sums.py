@@ -34,6 +34,7 @@ from retrograd.ops.shared.reductions import (
     is_integral,
     lacking,
     legacy,
+    need_elements,
     reduced_count,
     spread_sum,
     total,
@@ -115,6 +116,8 @@ def nansum_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> An
     axes_of(dim, self.ndim)
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtype.kind == "c":
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{BY_NUMPY[dtype].legacy}'")
     if not is_integral(self):
         self = xp.where(xp.isnan(self), self.dtype.type(0), self)
     return sum_dims_kernel(xp, self, dim, keepdim, dtype)
@@ -765,8 +768,11 @@ def hash_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
     if not self.size and not dim:
         raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                            "dim with the 'dim' argument.")
+    axes = axes_of(dim, self.ndim)
+    for axis in axes if dim else ():
+        need_elements("hash_tensor", self, axis)
     bits = self.astype(xp.float64).view(xp.uint64) if self.dtype.kind in "fV" else self.astype(xp.int64).view(xp.uint64)
-    return dense(xp.bitwise_xor.reduce(bits, axes_of(dim, self.ndim), keepdims=keepdim))
+    return dense(xp.bitwise_xor.reduce(bits, axes, keepdims=keepdim))
 
 
 defop("hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", kernel=hash_kernel,

@@ -6,6 +6,7 @@ the number. `norm` of the public functions says which direction gets the factor.
 """
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -346,24 +347,24 @@ def real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     return computed(r2c, [resized(x, dims, sizes), tuple(dims), mode_of(norm, True), True])
 
 
-def halved_dims(self: Any, s: Any, dim: Any) -> tuple[list[int], list[int], int]:
+def halved_dims(name: str, self: Any, s: Any, dim: Any) -> tuple[list[int], list[int], int]:
     """Dimensions and sizes of a transform to real numbers; the last size is that of its stored half."""
     dims, sizes = shape_and_dims(self, s, dim)
     if not dims:
-        raise RuntimeError("irfftn must transform at least one axis")
+        raise RuntimeError(f"{name} must transform at least one axis")
     last = 2 * (self.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else s[-1]
     check_points(last)
     return dims, [*sizes[:-1], last // 2 + 1], last
 
 
 def to_real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
-    dims, sizes, last = halved_dims(self, s, dim)
+    dims, sizes, last = halved_dims("irfftn", self, s, dim)
     x = resized(prepared(self, True), dims, sizes)
     return computed(c2r, [x, tuple(dims), mode_of(norm, False), last])
 
 
 def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
-    dims, sizes, last = halved_dims(self, s, dim)
+    dims, sizes, last = halved_dims("hfftn", self, s, dim)
     x = resized(prepared(self, True), dims, sizes)
     mode = mode_of(norm, True)
     if len(dims) > 1:
@@ -372,10 +373,10 @@ def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
 
 
 def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+    dims, sizes = shape_and_dims(self, s, dim)
     if self.is_complex():
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {self.dtype.legacy}")
     x = prepared(self, False)
-    dims, sizes = shape_and_dims(x, s, dim)
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     mode = mode_of(norm, False)
@@ -410,21 +411,38 @@ defop("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", kernel=shifted(1)
 defop("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", kernel=shifted(-1), composite=True, variants="", out=False)
 
 
+def frequency_dtype(name: str, dtype: Any) -> Any:
+    made = dtype or dtypes.get_default_dtype()
+    if made.category < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    return made
+
+
+def spacing(n: int, d: float) -> float:
+    """The distance of two frequencies; infinite for no samples."""
+    return math.inf if n * d == 0 else 1.0 / (n * d)
+
+
 def frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    kind = dtype or dtypes.get_default_dtype()
+    kind = frequency_dtype("fftfreq", dtype)
     half = n - (n // 2)
-    if n > 0 and device is None and layout is None and kind.numpy.char in "fd" and not (switches.any_mode and slow_path()):
+    if n > 0 and d and device is None is layout and kind.numpy.char in "fd" and not (switches.any_mode and slow_path()):
         steps = np.empty(n, kind.numpy)
         steps[:half] = range(half)
         steps[half:] = range(-(n // 2), 0)
         return new_tensor(steps * kind.numpy.type(1.0 / (n * d)))
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     made = late.arange(n, dtype=kind)
     call(slice_, [made, 0, half, None, 1]).copy_(late.arange(-(n // 2), 0, dtype=kind))
-    return made.mul(1.0 / (n * d)) if n else made
+    return made.mul(spacing(n, d)) if n else made
 
 
 def half_frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return late.arange(n // 2 + 1, dtype=dtype or dtypes.get_default_dtype()).mul(1.0 / (n * d))
+    kind, count = frequency_dtype("rfftfreq", dtype), int(n / 2) + 1
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+    return late.arange(count, dtype=kind).mul(spacing(n, d))
 
 
 FACTORY = ("(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "

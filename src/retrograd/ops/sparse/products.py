@@ -223,10 +223,18 @@ def sparse_sparse_matmul_kernel(op: OpDef, self: Any, other: Any) -> Any:
 
 
 # ---- products with sparse results and a dense operand
+def sparse_alone(name: str) -> Any:
+    """The kernel for dense operands of an op that needs a sparse one."""
+    def refuse(xp: Any, *args: Any) -> Any:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: its first argument "
+                                  "must be sparse")
+    return refuse
+
+
 smm = defop("smm(Tensor self, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
             node="NotImplemented")
-hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
-              variants="function", node="NotImplemented")
+hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=sparse_alone("hspmm"), vjp=NOT_IMPLEMENTED, batch=unbatched,
+              out=False, variants="function", node="NotImplemented")
 
 
 def need_sparse(t: Any) -> None:
