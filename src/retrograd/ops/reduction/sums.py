@@ -336,13 +336,13 @@ def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
 
 count_nonzero_dims = defop(
     "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim, out="aten",
-    lower="sum(self != 0)",
+    lower="sum(self != 0)", traits=("chalf",),
     doc="""How many elements are not zero.
     >>> torch.count_nonzero(torch.tensor([0, 2, 3]))
     tensor(2)
     """)
 count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", out="aten", kernel=count_nonzero_kernel,
-                      batch=lambda op, args, dims, size: along_dim(
+                      traits=("chalf",), batch=lambda op, args, dims, size: along_dim(
                           count_nonzero_dims, [args[0], () if args[1] is None else (args[1],)], dims, size))
 
 

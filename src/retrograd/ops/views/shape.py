@@ -136,7 +136,7 @@ unsafe_view = defop(
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_unsafe_view, variants="",
     meta=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)), pattern="moves",
-    series="reshape", masked="passthrough",
+    series="reshape", masked="passthrough", traits=("chalf",),
 )
 reshape_alias = defop(
     "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
