@@ -424,10 +424,11 @@ def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction
     if self.array.dtype.kind not in "fV":
         raise unsupported("log_sigmoid_cpu", self.array.dtype)
     shape = target.array.shape
-    joint = broadcast_shape([shape, self.array.shape])
-    if joint != shape:                  # PyTorch computes in the place of the target
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(joint)}")
-    if target.dtype.category < 2:
+    if shape != self.array.shape:
+        joint = broadcast_shape([shape, self.array.shape])
+        if joint != shape:              # PyTorch computes in the place of the target
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(joint)}")
+    if target.array.dtype.kind in "biu":
         raise RuntimeError(f"result type {self.dtype.legacy} can't be cast to the desired output type {target.dtype.legacy}")
 
 
