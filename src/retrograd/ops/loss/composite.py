@@ -241,10 +241,13 @@ def pairwise_distance_tensors(x1: Any, x2: Any, p: float, eps: float, keepdim: b
 def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
-    common = late.result_type(x1, x2)
+    common = x1.dtype if x1.dtype is x2.dtype else late.result_type(x1, x2)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
-    x1, x2 = late.broadcast_tensors(x1.to(common), x2.to(common))
+    if x1.dtype is not x2.dtype:
+        x1, x2 = x1.to(common), x2.to(common)
+    if x1.array.shape != x2.array.shape:
+        x1, x2 = late.broadcast_tensors(x1, x2)
     return ((x1 / length(x1, dim, eps)) * (x2 / length(x2, dim, eps))).sum(dim)
 
 
