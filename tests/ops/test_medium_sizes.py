@@ -153,8 +153,7 @@ def test_sums_with_many_small_products() -> None:
 
 
 EQUATIONS = ("bhqd,bhkd->bhqk", "bhqk,bhkd->bqhd", "ij,jk->ki", "abe,bcd->adce", "aec,dc->ade", "ab,ab->", "abc,cb->a",
-             "a,ba->b",
-             "abc,abd->cd", "ij,kj->ik", "ji,j->i")
+             "a,ba->b", "abc,abd->cd", "ij,kj->ik", "ji,j->i")
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
@@ -174,3 +173,26 @@ def test_two_operands_as_one_product(equation: str) -> None:
         if {*first} <= {*out, *second} and {*second} <= {*out, *first}:
             np.testing.assert_allclose(to_x.numpy(), np.einsum(f"{out},{second}->{first}", ones, b), rtol=1e-5, atol=1e-4)
             np.testing.assert_allclose(to_y.numpy(), np.einsum(f"{first},{out}->{second}", a, ones), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scale", [None, 0.3])
+def test_attention_of_few_positions(scale: float | None, causal: bool, dtype: str) -> None:
+    q, k, v = (values(2, 3, n, 4, dtype=dtype) for n in (5, 6, 6))
+    for turned in (False, True):                            # heads behind positions, as layers split them
+        leaves = [torch.tensor(a.swapaxes(1, 2).copy() if turned else a).requires_grad_() for a in (q, k, v)]
+        given = [t.transpose(1, 2) if turned else t for t in leaves]
+        for _ in range(2):                                  # the first call tells the kernel its product
+            made = F.scaled_dot_product_attention(*given, is_causal=causal, scale=scale)
+        scores = np.einsum("bhqd,bhkd->bhqk", q, k) * (0.5 if scale is None else scale)
+        scores = np.where(np.tri(5, 6, dtype=bool), scores, -np.inf) if causal else scores
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        np.testing.assert_allclose(made.detach().numpy(), weights @ v, rtol=1e-4, atol=1e-4)
+        to_value = torch.autograd.grad(made.sum(), leaves[2])[0].numpy()
+        wanted = np.broadcast_to(weights.sum(2)[..., None], v.shape)
+        np.testing.assert_allclose(to_value.swapaxes(1, 2) if turned else to_value, wanted, rtol=1e-4, atol=1e-4)
+    output, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*given, 0.0, causal, scale=scale)
+    assert output.is_contiguous() and sums.stride() == (15, 1, 3)
+    np.testing.assert_allclose(sums.detach().numpy(), np.log(np.exp(scores.astype("d")).sum(-1)), rtol=1e-4, atol=1e-4)

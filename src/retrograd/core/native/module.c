@@ -5,7 +5,7 @@
 #define EACH(X) \
   /* along.c */         X(scatter_value) X(scatter_reduce) \
   /* bfloat.c */        X(multiply_bfloat) \
-  /* cells.c */         X(lstm_forward) X(lstm_backward) X(attention_forward) X(attention_backward) \
+  /* cells.c */         X(lstm_forward) X(lstm_backward) X(attention_forward) X(attention_backward) X(attention) \
   /* copy.c */          X(copy) X(expanded) X(complex_of) X(reciprocals) X(complex_from) X(mirror_spectrum) X(padded) \
   /* ctc.c */           X(ctc) X(ctc_loss) \
   /* draw.c */          X(draw) X(draw_below) X(draw_binomial) X(draw_gamma) X(draw_poisson) X(draw_dirichlet) \

@@ -173,7 +173,7 @@ flash = defop(
     "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
     kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop,
     check=without_gradient("_scaled_dot_product_flash_attention_for_cpu", check_flash, attn_mask=5),
-    variants="function", constant=(1,),
+    variants="function", constant=(1,), lower="@native.attention",
 )
 
 
@@ -252,7 +252,7 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
         k, v = key.array, value.array
     fits = (q.dtype.kind in "fV" and q.ndim == 4 and k.ndim == 4 and v.ndim == 4 and dropout_p == 0
             and q.shape[-1] == k.shape[-1] == v.shape[-1] and q.shape[:2] == k.shape[:2] == v.shape[:2]
-            and q.size > 0 and k.size > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+            and q.size > 0 and k.size > 0 and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
             and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
         return call(flash, [query, key, value, dropout_p, is_causal, mask, scale])[0]
