@@ -79,6 +79,25 @@ def test_names_are_found_where_pytorch_has_them():
                   "assert torch._C._SDPBackend is torch.nn.attention.SDPBackend")
 
 
+def test_names_that_packages_import_are_found():
+    run_installed("import torch\n"
+                  "from torch.nn.modules.conv import _ConvNd, _ConvTransposeMixin\n"
+                  "from torch.nn.parallel.replicate import replicate\n"
+                  "from torch.nn.parallel.parallel_apply import get_a_var, parallel_apply\n"
+                  "assert torch.nn.parallel.replicate is replicate and torch.nn.parallel.parallel_apply is parallel_apply\n"
+                  "x = torch.ones(1)\n"
+                  "assert get_a_var({'a': [1, (x,)]}) is x and get_a_var([2]) is None\n"
+                  "from torch._utils import _take_tensors\n"
+                  "taken = _take_tensors([torch.ones(3), torch.ones(2), x.double(), x], 16)\n"
+                  "assert [[len(t) for t in some] for some in taken] == [[3], [2, 1], [1]]\n"
+                  "from torch._compile import _disable_dynamo\n"
+                  "from torch.cuda._utils import _get_device_index\n"
+                  "from torch.utils.data.datapipes.iter.combinatorics import ShufflerIterDataPipe\n"
+                  "from torch.quantization.observer import MinMaxObserver\n"
+                  "import torch.quantization.qconfig\n"
+                  "assert torch.quantization.qconfig.QConfig is torch.ao.quantization.QConfig")
+
+
 @pytest.mark.parametrize("module, name", [
     ("utils._pytree", "treespec_dumps"), ("utils._pytree", "is_namedtuple"), ("functional", "einsum"),
     ("functional", "broadcast_tensors"), ("library", "get_ctx"), ("jit", "ScriptModule"), ("jit", "CompilationUnit")])

@@ -633,6 +633,16 @@ PRIVATE: dict[str, dict[str, str]] = {
     "serialization": {
         "_get_layout": "serialization.allowlist:get_layout",
     },
+    "_compile": {
+        "_disable_dynamo": "compiler:disable",
+    },
+    "cuda._utils": {
+        "_get_device_index": "_torch_private:get_device_index",
+    },
+    "utils.data.datapipes.iter.combinatorics": {
+        "SamplerIterDataPipe": "utils.data.datapipes.iter:Sampler",
+        "ShufflerIterDataPipe": "utils.data.datapipes.iter:Shuffler",
+    },
     "_tensor": {
         "_rebuild_from_type_v2": "serialization.rebuild:rebuild_from_type",
         "Tensor": ":Tensor",
@@ -678,6 +688,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "render_call": "_torch_lists:render_call",
         "try_import": "_torch_lists:try_import",
         "_rebuild_wrapper_subclass": "methods.copies:rebuild_wrapper_subclass",
+        "_take_tensors": "_torch_private:take_tensors",
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
         "classproperty": "_torch_private:classproperty",
         "is_compiling": "compiler:is_compiling",
@@ -771,6 +782,16 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_no_grad_normal_": "nn.init:normal_",
         "_no_grad_uniform_": "nn.init:uniform_",
         "_no_grad_zero_": "nn.init:zeros_",
+    },
+    "nn.modules.conv": {
+        "_ConvTransposeMixin": "nn.modules.conv:_ConvTransposeNd",
+    },
+    "nn.parallel.parallel_apply": {
+        "get_a_var": "_torch_private:first_tensor",
+        "parallel_apply": "nn.parallel.data_parallel:parallel_apply",
+    },
+    "nn.parallel.replicate": {
+        "replicate": "nn.parallel.data_parallel:replicate",
     },
     "nn.modules.transformer": {
         "_generate_square_subsequent_mask": "nn.modules.transformer:causal_mask",
@@ -993,6 +1014,12 @@ SAME: dict[str, str] = {
     "_dynamo.compiled_autograd": "compile.compiled_autograd:",
     "_dynamo.config": "compile.state:config",
     "_inductor.config": "compile.state:backend_config",
+    "quantization.fake_quantize": "ao.quantization.fake_quantize:",
+    "quantization.fuse_modules": "ao.quantization.fuse_modules:",
+    "quantization.observer": "ao.quantization.observer:",
+    "quantization.qconfig": "ao.quantization.qconfig:",
+    "quantization.quantize": "ao.quantization.quantize:",
+    "quantization.stubs": "ao.quantization.stubs:",
 }
 
 # Modules of torch._C that hold ops: where their functions are published, and how their names begin.

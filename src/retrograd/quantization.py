@@ -6,6 +6,8 @@ from typing import Any
 from retrograd.ao import quantization
 from retrograd.ao.quantization import __all__ as __all__
 
+__path__: list[str] = []        # its modules are those of ao.quantization (see SAME in _torch_map.py)
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:

@@ -21,7 +21,8 @@ HOMES = {
     "container": "Sequential ModuleList ParameterDict", "dropout": "Dropout _DropoutNd", "flatten": "Flatten Unflatten",
     "instancenorm": "InstanceNorm3d _InstanceNorm", "linear": "Linear Identity", "loss": "CrossEntropyLoss _Loss _WeightedLoss",
     "module": "Module", "normalization": "LayerNorm GroupNorm", "padding": "ZeroPad2d", "pixelshuffle": "PixelShuffle",
-    "pooling": "MaxPool2d _MaxPoolNd", "rnn": "LSTM RNNBase", "sparse": "Embedding", "transformer": "Transformer",
+    "pooling": "MaxPool2d _MaxPoolNd _AvgPoolNd _AdaptiveAvgPoolNd",
+    "rnn": "LSTM RNNBase", "sparse": "Embedding", "transformer": "Transformer",
     "upsampling": "Upsample", "channelshuffle": "ChannelShuffle", "distance": "CosineSimilarity", "fold": "Fold",
 }
 
@@ -33,6 +34,20 @@ def test_classes_are_at_home_where_pytorch_has_them(home: str) -> None:
         found = getattr(module, name)
         assert found.__module__ == f"retrograd.nn.modules.{home}"
         assert getattr(nn, name, found) is found and pickle.loads(pickle.dumps(found)) is found
+
+
+def test_layers_are_instances_of_what_they_are_in_pytorch() -> None:
+    wanted = {
+        "LazyLinear": "Linear", "NLLLoss2d": "NLLLoss", "ReLU6": "Hardtanh", "UpsamplingBilinear2d": "Upsample",
+        "UpsamplingNearest2d": "Upsample", "UninitializedParameter": "Parameter",
+        **{f"{name}{cell}": "RNNCellBase" if cell else "RNNBase"
+           for name in ("RNN", "LSTM", "GRU") for cell in ("", "Cell")},
+        **{f"ZeroPad{rank}d": f"ConstantPad{rank}d" for rank in (1, 2, 3)},
+        **{f"LazyConv{kind}{rank}d": f"Conv{kind}{rank}d" for kind in ("", "Transpose") for rank in (1, 2, 3)}}
+    classes = {name: found for name, found in vars(nn).items() if isinstance(found, type) and name[0] != "_"}
+    made = {(a, b) for a, first in classes.items() for b, second in classes.items()
+            if first is not second and b != "Module" and issubclass(first, second)}
+    assert made == set(wanted.items())
 
 
 def test_functions_are_published_by_functional() -> None:

@@ -8,12 +8,8 @@ from retrograd import nn
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
 
 
-class QuantStub(nn.Module):
-    """A place where quantized computation begins; without quantization its input passes through.
-
-    >>> QuantStub()(3)
-    3
-    """
+class _Stub(nn.Module):
+    """What passes its input through until it is converted."""
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
@@ -24,7 +20,15 @@ class QuantStub(nn.Module):
         return x
 
 
-class DeQuantStub(QuantStub):
+class QuantStub(_Stub):
+    """A place where quantized computation begins; without quantization its input passes through.
+
+    >>> QuantStub()(3)
+    3
+    """
+
+
+class DeQuantStub(_Stub):
     """A place where quantized computation ends; without quantization its input passes through."""
 
 

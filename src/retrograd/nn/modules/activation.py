@@ -190,13 +190,8 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
-class ELU(Module):
-    """x where positive, alpha * (exp(x) - 1) elsewhere.
-
-    >>> import retrograd as torch
-    >>> torch.nn.ELU(alpha=2.0)(torch.tensor([-1.0, 1.0]))
-    tensor([-1.2642,  1.0000])
-    """
+class _Exponential(Module):
+    """The base of units that end in an exponential."""
 
     __constants__ = ["alpha", "inplace"]
 
@@ -204,14 +199,23 @@ class ELU(Module):
         super().__init__()
         self.alpha, self.inplace = alpha, inplace
 
-    def forward(self, input: Any) -> Any:
-        return F.elu(input, self.alpha, self.inplace)
-
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
-class CELU(ELU):
+class ELU(_Exponential):
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ELU(alpha=2.0)(torch.tensor([-1.0, 1.0]))
+    tensor([-1.2642,  1.0000])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(_Exponential):
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
 
     >>> import retrograd as torch
@@ -346,13 +350,8 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Hardshrink(Module):
-    """x where |x| exceeds lambd, 0 elsewhere.
-
-    >>> import retrograd as torch
-    >>> torch.nn.Hardshrink(0.5)(torch.tensor([-1.0, 0.3, 2.0]))
-    tensor([-1.,  0.,  2.])
-    """
+class _Shrink(Module):
+    """The base of what makes small values zero."""
 
     __constants__ = ["lambd"]
 
@@ -360,14 +359,23 @@ class Hardshrink(Module):
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input: Any) -> Any:
-        return F.hardshrink(input, self.lambd)
-
     def extra_repr(self) -> str:
         return f"{self.lambd}"
 
 
-class Softshrink(Hardshrink):
+class Hardshrink(_Shrink):
+    """x where |x| exceeds lambd, 0 elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Hardshrink(0.5)(torch.tensor([-1.0, 0.3, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
     """x moved towards 0 by lambd.
 
     >>> import retrograd as torch
@@ -430,13 +438,8 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Softmin(Module):
-    """softmax of -x.
-
-    >>> import retrograd as torch
-    >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
-    tensor([0.5000, 0.5000])
-    """
+class _AlongDim(Module):
+    """The base of what is scaled along a dimension."""
 
     __constants__ = ["dim"]
 
@@ -444,14 +447,23 @@ class Softmin(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, input: Any) -> Any:
-        return F.softmin(input, self.dim, _stacklevel=5)
-
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
 
 
-class Softmax(Softmin):
+class Softmin(_AlongDim):
+    """softmax of -x.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class Softmax(_AlongDim):
     """Exponentials scaled to sum to one.
 
     >>> import retrograd as torch
@@ -464,7 +476,7 @@ class Softmax(Softmin):
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
-class LogSoftmax(Softmin):
+class LogSoftmax(_AlongDim):
     """The logarithm of softmax.
 
     >>> import retrograd as torch

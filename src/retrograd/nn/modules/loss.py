@@ -248,13 +248,8 @@ class HingeEmbeddingLoss(_Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(_Loss):
-    """One input should exceed the other by a margin.
-
-    >>> import retrograd as torch
-    >>> torch.nn.MarginRankingLoss(margin=1.0)(torch.tensor([2.0]), torch.tensor([1.5]), torch.tensor([1.0]))
-    tensor(0.5000)
-    """
+class _MarginLoss(_Loss):
+    """The base of losses of pairs with a margin."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -262,11 +257,20 @@ class MarginRankingLoss(_Loss):
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
+
+class MarginRankingLoss(_MarginLoss):
+    """One input should exceed the other by a margin.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MarginRankingLoss(margin=1.0)(torch.tensor([2.0]), torch.tensor([1.5]), torch.tensor([1.0]))
+    tensor(0.5000)
+    """
+
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(MarginRankingLoss):
+class CosineEmbeddingLoss(_MarginLoss):
     """Vectors that should point the same way, or not.
 
     >>> import retrograd as torch

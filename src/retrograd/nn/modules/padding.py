@@ -85,7 +85,7 @@ class ConstantPad3d(_ConstantPadNd):
     rank = 3
 
 
-class ZeroPad1d(_ZeroPadNd):
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Pads sequences with zeros.
 
     >>> import retrograd as torch
@@ -96,7 +96,7 @@ class ZeroPad1d(_ZeroPadNd):
     rank = 1
 
 
-class ZeroPad2d(_ZeroPadNd):
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Pads images with zeros.
 
     >>> import retrograd as torch
@@ -108,7 +108,7 @@ class ZeroPad2d(_ZeroPadNd):
     rank = 2
 
 
-class ZeroPad3d(_ZeroPadNd):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Pads volumes with zeros.
 
     >>> import retrograd as torch

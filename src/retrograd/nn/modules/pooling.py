@@ -64,40 +64,20 @@ class MaxPool3d(_MaxPoolNd):
         return self._pooled(F.max_pool3d, input)
 
 
-class AvgPool1d(Module):
-    """Means of windows of sequences.
-
-    >>> import retrograd as torch
-    >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
-    tensor([[[3.0000, 2.5000]]])
-    """
+class _AvgPoolNd(Module):
+    """The base of means of windows."""
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True) -> None:
-        super().__init__()
-        stride = kernel_size if stride is None else stride
-        self.kernel_size, self.stride, self.padding = map(_single, (kernel_size, stride, padding))
-        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
-
-    def forward(self, input: Any) -> Any:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(Module):
-    """Means of windows of images.
-
-    >>> import retrograd as torch
-    >>> torch.nn.AvgPool2d(2)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
-    tensor([[[3.]]])
-    """
+class _AvgPoolOfBoxes(_AvgPoolNd):
+    """Means of windows of several dimensions, with any divisor."""
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
-    pool = staticmethod(F.avg_pool2d)
+    pool: Any = None
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True, divisor_override: int | None = None) -> None:
@@ -109,11 +89,38 @@ class AvgPool2d(Module):
         return self.pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
                          self.divisor_override)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+class AvgPool1d(_AvgPoolNd):
+    """Means of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
+    tensor([[[3.0000, 2.5000]]])
+    """
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True) -> None:
+        super().__init__()
+        stride = kernel_size if stride is None else stride
+        self.kernel_size, self.stride, self.padding = map(_single, (kernel_size, stride, padding))
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def forward(self, input: Any) -> Any:
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool3d(AvgPool2d):
+class AvgPool2d(_AvgPoolOfBoxes):
+    """Means of windows of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool2d(2)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[3.]]])
+    """
+
+    pool = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPoolOfBoxes):
     """Means of windows of volumes.
 
     >>> import retrograd as torch
@@ -124,8 +131,8 @@ class AvgPool3d(AvgPool2d):
     pool = staticmethod(F.avg_pool3d)
 
 
-class _AdaptivePool(Module):
-    """The base of pooling to an output size."""
+class _AdaptiveAvgPoolNd(Module):
+    """The base of means to an output size."""
 
     __constants__ = ["output_size"]
 
@@ -137,7 +144,7 @@ class _AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_AdaptivePool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of as many windows as wanted.
 
     >>> import retrograd as torch
@@ -149,7 +156,7 @@ class AdaptiveAvgPool1d(_AdaptivePool):
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
-class AdaptiveAvgPool2d(_AdaptivePool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means of as many boxes of images as wanted.
 
     >>> import retrograd as torch
@@ -161,7 +168,7 @@ class AdaptiveAvgPool2d(_AdaptivePool):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
-class AdaptiveAvgPool3d(_AdaptivePool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of as many boxes of volumes as wanted.
 
     >>> import retrograd as torch
@@ -173,15 +180,20 @@ class AdaptiveAvgPool3d(_AdaptivePool):
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
-class _AdaptiveMaxPool(_AdaptivePool):
+class _AdaptiveMaxPoolNd(Module):
     """The base of max pooling to an output size."""
 
+    __constants__ = ["output_size", "return_indices"]
+
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__(output_size)
-        self.return_indices = return_indices
+        super().__init__()
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Maxima of as many windows as wanted.
 
     >>> import retrograd as torch
@@ -193,7 +205,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima of as many boxes of images as wanted.
 
     >>> import retrograd as torch
@@ -205,7 +217,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima of as many boxes of volumes as wanted.
 
     >>> import retrograd as torch
