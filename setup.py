@@ -1,8 +1,8 @@
 """Builds the compiled core: Cython over the same .py files that plain Python runs, and the generated C kernels.
 
-A module is compiled when a .pxd lies beside its .py. The .py stays the only source and is installed next to the
-extension, so that RETROGRAD_PLAIN=1 can still choose it at run time. Where nothing can be compiled, the install
-succeeds in plain Python and says so.
+A module is compiled when a .pxd lies beside its .py. The .py stays the only source and is installed as well, so that
+RETROGRAD_PLAIN=1 can still choose it at run time. All compiled modules are linked into one library, `retrograd._compiled`, in
+which `_finder.py` finds them. Where nothing can be compiled, the install succeeds in plain Python and says so.
 
 Environment variables at build time:
     RETROGRAD_PLAIN=1       compile nothing
@@ -26,13 +26,14 @@ from setuptools.command.build_py import build_py
 
 SRC = Path("src")
 C_DIR = Path("build") / "cython"
+COMPILED = "retrograd._compiled"              # the library of all modules that Cython compiles
+COMPILED_C = C_DIR / "retrograd" / "_compiled.c"
 NATIVE = "retrograd.core._native"
 SHARED = "retrograd.core._shared"             # Cython's function types and error helpers, else repeated in every module
 SHARED_C = C_DIR / "retrograd" / "core" / "_shared.c"
 LOOPS = "retrograd.core._loops"               # the generated loops, see codegen/README.md
 LOOPS_SOURCES = SRC / "retrograd" / "codegen" / "native"
 LOOPS_DIR = Path("build") / "loops"
-NOT_FROM_PYTHON = (NATIVE, LOOPS, SHARED)
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
 # Indices and None are checked, so that no call can end the process: what plain Python raises is raised here too. No pickling is
@@ -73,26 +74,19 @@ def switched_on(name: str) -> bool:
 
 
 def hot_modules() -> list[Extension]:
-    """One extension for every .py that has a .pxd beside it."""
-    found = []
-    for pxd in sorted((SRC / "retrograd").rglob("*.pxd")):
-        source = pxd.with_suffix(".py")
-        if source.exists() and source.stem != "__init__":
-            name = ".".join(source.relative_to(SRC).with_suffix("").parts)
-            found.append(Extension(name, [source.as_posix()], depends=["setup.py"]))
-    for source in sorted((SRC / "retrograd").rglob("*.pyx")):       # what has no plain form
-        name = ".".join(source.relative_to(SRC).with_suffix("").parts)
-        found.append(Extension(name, [source.as_posix()], depends=["setup.py"]))
-    return found
+    """What Cython translates: every .py that has a .pxd beside it, and what has no plain form."""
+    sources = [path.with_suffix(".py") for path in (SRC / "retrograd").rglob("*.pxd")]
+    sources = [path for path in sources if path.exists() and path.stem != "__init__"] + list((SRC / "retrograd").rglob("*.pyx"))
+    return [Extension(".".join(path.relative_to(SRC).with_suffix("").parts), [path.as_posix()]) for path in sorted(sources)]
 
 
 def extensions() -> list[Extension]:
     if switched_on("RETROGRAD_PLAIN"):
         return []
-    found = [*hot_modules(), Extension(SHARED, [SHARED_C.as_posix()], depends=["setup.py"])]
     native = SRC / "retrograd" / "core" / "native"
-    found.append(Extension(NATIVE, [c.as_posix() for c in sorted(native.glob("*.c"))],
-                           depends=["setup.py", *[h.as_posix() for h in sorted(native.glob("*.h"))]]))
+    found = [Extension(COMPILED, [COMPILED_C.as_posix()], depends=["setup.py"]),
+             Extension(NATIVE, [c.as_posix() for c in sorted(native.glob("*.c"))],
+                       depends=["setup.py", *[h.as_posix() for h in sorted(native.glob("*.h"))]])]
     if os.name == "posix":
         found.append(Extension(LOOPS, [(LOOPS_SOURCES / f"{name}.c").as_posix() for name in ("kernel", "pool", "memory")],
                                depends=["setup.py", *map(str, LOOPS_SOURCES.glob("*.h"))]))
@@ -162,6 +156,9 @@ def translate(modules: list[Extension]) -> None:
         module.sources = result.sources
         for source in result.sources:
             delay_dictionaries(Path(source))
+    write_shared()
+    modules.append(Extension(SHARED, [SHARED_C.as_posix()]))
+    write_names([module.name for module in modules])
 
 
 def write_shared() -> None:
@@ -170,6 +167,23 @@ def write_shared() -> None:
         SHARED_C.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude", "MemoryView", "--module-name", SHARED,
                         str(SHARED_C)], check=True)
+
+
+def write_names(names: list[str]) -> None:
+    """Write the module `_compiled`, which names the modules in its library."""
+    last = [name.rpartition(".")[2] for name in names]
+    if len(set(last)) < len(last):
+        raise RuntimeError("two compiled modules have the same last name: " + ", ".join(n for n in last if last.count(n) > 1))
+    text = f'''#include <Python.h>
+static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{COMPILED}", "The library of compiled modules.", -1, NULL}};
+PyMODINIT_FUNC PyInit__compiled(void) {{
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddStringConstant(module, "names", "{" ".join(names)}") < 0) Py_CLEAR(module);
+    return module;
+}}
+'''
+    if not COMPILED_C.exists() or COMPILED_C.read_text() != text:
+        COMPILED_C.write_text(text)
 
 
 def delay_dictionaries(source: Path) -> None:
@@ -188,7 +202,8 @@ class BuildExt(build_ext):
     def run(self) -> None:
         wanted = list(self.extensions)
         try:
-            self.prepare()
+            if wanted:
+                self.prepare()
             super().run()
         except Exception as error:
             if switched_on("RETROGRAD_COMPILED"):
@@ -204,16 +219,33 @@ class BuildExt(build_ext):
 
         if any(module.name == LOOPS for module in self.extensions):
             generate_loops()
-        hot = [module for module in self.extensions if module.name not in NOT_FROM_PYTHON]
-        if hot:
-            translate(hot)
-            write_shared()
+        self.modules = hot_modules()
+        translate(self.modules)
         for module in self.extensions:
             module.include_dirs.append(numpy.get_include())
             module.define_macros += MACROS
         self.parallel = self.parallel or os.cpu_count()
 
+    def compile_modules(self, numpy_headers: list[str]) -> list[str]:
+        """Compile the C file of each module that has changed, side by side; return the object files."""
+        def compiled(module: Extension) -> str:
+            flags = SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS
+            source = Path(module.sources[0])
+            [made] = self.compiler.object_filenames([str(source)], output_dir=self.build_temp)
+            newest = max(source.stat().st_mtime, Path("setup.py").stat().st_mtime)
+            if self.force or not Path(made).exists() or Path(made).stat().st_mtime < newest:
+                self.compiler.compile([str(source)], output_dir=self.build_temp, macros=MACROS, include_dirs=numpy_headers,
+                                      extra_postargs=[] if self.compiler.compiler_type == "msvc" else flags)
+            return made
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(compiled, self.modules))
+
     def build_extensions(self) -> None:
+        for module in self.extensions:
+            if module.name == COMPILED:
+                module.extra_objects += self.compile_modules(module.include_dirs)
+                module.depends += module.extra_objects
         if self.compiler.compiler_type != "msvc":
             for module in self.extensions:
                 if module.name == LOOPS:
@@ -223,8 +255,7 @@ class BuildExt(build_ext):
                     module.depends += [str(LOOPS_DIR / "kernels_info.h"), *module.extra_objects]
                     module.extra_compile_args += ["-std=gnu11", "-fvisibility=hidden"]
                     module.libraries += ["m", "pthread"]
-                module.extra_compile_args += NATIVE_FLAGS if module.name == NATIVE else (
-                    SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
+                module.extra_compile_args += NATIVE_FLAGS if module.name == NATIVE else UNIX_FLAGS
                 if sys.platform.startswith("linux"):
                     # unused symbols are an eighth of the package, and gaps between code and data two pages of each file
                     module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]

@@ -103,7 +103,7 @@ def test_modules_keep_to_their_layers() -> None:
     ("retrograd.autograd.engine", "import importlib\ndef f():\n    importlib.import_module('retrograd.core.tensor')"),
     ("retrograd.autograd.engine", "from retrograd.transforms import vmap"),
     ("retrograd.nn.functional", "from retrograd.core.tensor import Tensor"),
-    ("retrograd.optim.sgd", "from retrograd import _plain"),
+    ("retrograd.optim.sgd", "from retrograd import _finder"),
     ("retrograd.utils.checkpoint", "from retrograd.ops import families"),
 ])
 def test_violation_is_found(module: str, source: str) -> None:

@@ -6,7 +6,7 @@ from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from retrograd import _plain
+from retrograd import _finder
 
 # The op tables are many objects and none of them is garbage: looking for it would be a fifth of the import.
 _collects_garbage = _gc.isenabled()

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
-from retrograd._plain import PlainFinder
+from retrograd._finder import finder
 
 PACKAGE = "retrograd"
 # Packages whose modules PyTorch does not have; their classes are published elsewhere.
@@ -116,13 +116,12 @@ class RenamingFinder:
 
 
 def find_file(name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
-    """Find the file of a module; with RETROGRAD_PLAIN set, the package's own finder sees no compiled ones."""
-    plain: Any = next((finder for finder in sys.meta_path if isinstance(finder, PlainFinder)), PathFinder)
+    """Find the file of a module: with RETROGRAD_PLAIN set, the package's own finder sees no compiled ones."""
     try:
-        spec: ModuleSpec | None = plain.find_spec(name, path, target)
+        spec = None if finder is None else finder.find_spec(name, path, target)
     except ModuleNotFoundError:
         return None
-    return spec
+    return PathFinder.find_spec(name, path, target) if spec is None else spec
 
 
 class RenamingLoader(Loader):

@@ -1,4 +1,4 @@
-"""RETROGRAD_PLAIN chooses the Python sources over compiled modules beside them."""
+"""Modules come from the library of compiled ones; RETROGRAD_PLAIN chooses the Python sources."""
 from __future__ import annotations
 
 import os
@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-import retrograd._plain
+import retrograd._finder
 
-PLAIN = Path(retrograd._plain.__file__ or "")
+FINDER = Path(retrograd._finder.__file__ or "")
 
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package `retrograd` whose module has both a source and an extension file that is not even loadable."""
+    """A package `retrograd` with a source, and a library that is not even loadable."""
     folder = tmp_path / "retrograd"
     (folder / "core").mkdir(parents=True)
-    shutil.copy(PLAIN, folder / "_plain.py")
-    (folder / "__init__.py").write_text("from retrograd import _plain\n")
+    shutil.copy(FINDER, folder / "_finder.py")
+    (folder / "__init__.py").write_text("from retrograd import _finder\n")
     (folder / "core" / "__init__.py").write_text("")
     (folder / "core" / "tensor.py").write_text("source = True\n")
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    (folder / "core" / f"tensor{suffix}").write_text("not a library")
+    (folder / f"_compiled{suffix}").write_text("not a library")
     (folder / "core" / f"_native{suffix}").write_text("not a library")
     return tmp_path
 
@@ -46,6 +46,6 @@ def test_plain_does_not_see_extensions_without_source(package: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "0"])
-def test_otherwise_the_extension_comes_first(package: Path, value: str) -> None:
+def test_otherwise_the_library_comes_first(package: Path, value: str) -> None:
     done = run(package, value, "from retrograd.core import tensor")
     assert "ImportError" in done.stderr and "ModuleNotFoundError" not in done.stderr
