@@ -9,6 +9,7 @@ from retrograd.core.thread_flags cimport thread_state
 from retrograd.core.tensor cimport Tensor, new_tensor
 
 cdef Switches switches
+cdef int FLAG_PENDING, FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
 
 cdef class GraphTask:
     cdef public long long id

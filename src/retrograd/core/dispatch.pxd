@@ -16,8 +16,8 @@ cdef class Dispatch(Dispatcher)
 
 cdef Switches switches
 cdef Dispatch dispatcher
-cdef int FLAG_DUAL
-cdef object FLOAT32, FLOAT64
+cdef int FLAG_DUAL, FLAG_SUBCLASS, DEFAULT, NO_GRAD_MODE, INFERENCE_MODE, LONGEST
+cdef object FLOAT32, FLOAT64, ndarray
 
 cdef class Dispatch(Dispatcher):
     cpdef unary(self, OpDef op, Tensor a)

@@ -4,6 +4,7 @@ from retrograd.core.opdef cimport OpDef
 from retrograd.core.tensor cimport Operators, Tensor
 
 cdef Operators operators
+cdef int FLAG_PENDING
 
 cdef class Sequence:
     cdef public unsigned long long n

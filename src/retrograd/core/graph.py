@@ -253,15 +253,20 @@ def unseen_edge(t: Tensor) -> Node | None:
 
 def edge_from(node: Node, t: Tensor) -> Node | None:
     """`edge_of` input `t` of `node`, which is being recorded and will own `t` if that is a leaf."""
-    edge = unseen_edge(t)
+    if t._view is None and t._node is None and t._requires and not t._flags & FLAG_PENDING:
+        edge = unseen_accumulator(t)
+    else:
+        edge = unseen_edge(t)
     if type(edge) is AccumulateGrad:
         sink = edge
         if sink.owned is None:
             leaves = node._leaves_
-            if type(leaves) is list:
+            if leaves is None:
+                node._leaves_ = t
+            elif type(leaves) is list:
                 leaves.append(t)
             else:
-                node._leaves_ = t if leaves is None else [leaves, t]
+                node._leaves_ = [*leaves, t] if type(leaves) is tuple else (leaves, t)
     return edge
 
 

@@ -6,6 +6,7 @@ from retrograd.core.probe cimport spread
 from retrograd.core.tensor cimport Tensor, new_tensor
 
 cdef int QUICK_FLOATS, QUICK_CHECKED
+cdef object ndarray
 
 @cython.locals(i=Py_ssize_t)
 cpdef quick_result(OpDef op, args, list values, bint floats)

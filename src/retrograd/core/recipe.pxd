@@ -6,5 +6,6 @@ cdef class Rule:
     cdef public int shape, index, target
 
 cdef class Plan:
-    cdef public tuple inputs, outputs, attrs
+    cdef public tuple inputs, outputs, attrs, rest
+    cdef public int slot, arg, slot2, arg2
     cdef public bint only_shown

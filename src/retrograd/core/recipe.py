@@ -75,10 +75,12 @@ class Rule:
 class Plan:
     """The values to save for one combination of inputs that need a gradient."""
 
-    __slots__ = ("attrs", "inputs", "only_shown", "outputs")
+    __slots__ = ("arg", "arg2", "attrs", "inputs", "only_shown", "outputs", "rest", "slot", "slot2")
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Sequence[Any], only_shown: bool) -> None:
-        self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
+        self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs; the first two as numbers:
+        (self.slot, self.arg), (self.slot2, self.arg2) = [*inputs, (-1, -1), (-1, -1)][:2]
+        self.rest = inputs[2:]
         self.outputs = outputs        # ((slot, output), ...), packed after it
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
         self.only_shown = only_shown  # no rule reads the attributes, which are all values of arguments

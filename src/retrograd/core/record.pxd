@@ -11,7 +11,7 @@ from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor, new_tensor
 
 cdef Switches switches
-cdef object FLOAT32, FLOAT64
+cdef object FLOAT32, FLOAT64, NOT_IMPLEMENTED, ndarray
 cdef Sequence sequence
 cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLOCKSIZE, ATTR, GRAD, GRADS, NEEDED, SAVED
 
@@ -30,9 +30,11 @@ cpdef unpack_fast(OpNode node, int slot)
 cdef OpNode new_node(OpDef op)
 @cython.locals(source=Tensor, i=Py_ssize_t)
 cdef edge_at(OpNode node, OpDef op, args, int mask, Py_ssize_t place)
+@cython.locals(t=Tensor)
+cdef keep_input(OpNode node, int slot, value, bint written)
 @cython.locals(arg=int)
 cdef bint has_defaults(OpDef op, Plan plan, args) except -1
-@cython.locals(plan=Plan, node=OpNode, t=Tensor, nexts=list, saved=list, values=list, unhooked=bint, i=Py_ssize_t, count=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
+@cython.locals(plan=Plan, node=OpNode, nexts=list, values=list, i=Py_ssize_t, count=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
 cpdef record(OpDef op, args, int mask, bint inplace)
 @cython.locals(plan=Plan, source=Tensor, inputs=list, nexts=list, attrs=list, i=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
 cdef record_lists(OpDef op, args, OpNode node)

@@ -419,20 +419,13 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             nexts = [n for n in nexts if n is not None]
         node._next_ = tuple(nexts)
     if plan.inputs or plan.outputs:
-        saved = node._saved_ = [None] * len(op.saved_names)
-        unhooked = switches.any_mode == 0 or run_flags() <= 1
-        for slot, arg in plan.inputs:
-            value = args[arg]
-            if inplace and arg == 0:
-                value = value.clone() if not value._flags & ~(FLAG_DUAL | FLAG_WRAPPER) else value.detach().clone()
-            if unhooked and isinstance(value, Tensor):
-                t = value
-                if t._flags == 0:
-                    if t._counter is not None:
-                        note_version(node, slot, t)
-                    saved[slot] = value
-                    continue
-            save_input(node, slot, value)
+        node._saved_ = [None] * len(op.saved_names)
+        if plan.slot >= 0:
+            keep_input(node, plan.slot, args[plan.arg], inplace and plan.arg == 0)
+            if plan.slot2 >= 0:
+                keep_input(node, plan.slot2, args[plan.arg2], inplace and plan.arg2 == 0)
+                for slot, arg in plan.rest:
+                    keep_input(node, slot, args[arg], inplace and arg == 0)
     if plan.attrs and not (plan.only_shown and has_defaults(op, plan, args)):
         values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
@@ -442,6 +435,20 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     if switches.any_mode and tls.origins:
         remember(node)
     return node
+
+
+def keep_input(node: Any, slot: int, value: Any, written: bool) -> None:
+    """Save an argument; a tensor that the op will write is copied."""
+    if written:
+        value = value.clone() if not value._flags & ~(FLAG_DUAL | FLAG_WRAPPER) else value.detach().clone()
+    if isinstance(value, Tensor) and (switches.any_mode == 0 or run_flags() <= 1):      # no hooks on saved tensors
+        t = value
+        if t._flags == 0:
+            if t._counter is not None:
+                note_version(node, slot, t)
+            node._saved_[slot] = value
+            return
+    save_input(node, slot, value)
 
 
 def edge_at(node: Any, op: Any, args: Any, mask: int, place: int) -> Any:

@@ -6,6 +6,7 @@ from retrograd.core.state cimport Switches, set_grad_enabled
 from retrograd.core.tensor cimport Counter, Tensor, counter_of, new_tensor, wants_grad
 
 cdef Switches switches
+cdef object ndarray
 
 cdef class SavedTensor:
     cdef public object _hooks, _packed, _producer, _tensor, _node
