@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 import retrograd
-from retrograd.core import lean
+from retrograd.core import dispatch, lean
 from retrograd.core.dtypes import result_type_of
 
 SHAPES = [(), (1,), (3,), (2, 3), (2, 1), (1, 3), (0,), (0, 1), (4, 1, 3)]
@@ -172,3 +173,10 @@ def test_expanded_values_cannot_be_written() -> None:
         assert made.tolist() == np.broadcast_to(x, (2, 4, 3)).tolist() and not made.flags.writeable
         with pytest.raises(ValueError, match="broadcast"):
             lean.broadcast_to(x, (2, 4, 5) if shape[-1] > 1 else (3, 4, 3))
+
+
+@pytest.mark.parametrize("args", [[1, 2, 3], (1, 2), [1], (), list(range(20))])
+def test_calls_with_another_first_argument(args: Any) -> None:
+    compiled: Any = lean if str(dispatch.__file__).endswith(".py") else import_module("retrograd.core.probe")
+    assert compiled.rest_of(args) == lean.rest_of(args) == tuple(args[1:])
+    assert compiled.spread_with(lambda *given: given, "x", args) == lean.spread_with(lambda *given: given, "x", args)

@@ -5,7 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.probe cimport spread
+from retrograd.core.probe cimport rest_of, spread, spread_with
 from retrograd.core.quick cimport quick_result, tensors_of, write_quick, write_straight
 from retrograd.core.record cimport OpNode, finish, record, save_results, save_written
 from retrograd.core.state cimport Switches
@@ -48,7 +48,7 @@ cpdef call_slow(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
 cdef bint takes_complex(OpDef op, args) except -1
-@cython.locals(source=Tensor, x=Array, values=list)
+@cython.locals(source=Tensor, out=Tensor, x=Array)
 cpdef call_view(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint, creation=int)
 cpdef make_view(OpDef op, Tensor source, args, Array array)

@@ -26,7 +26,7 @@ from retrograd.core.kernels import (
     run_kernel,
     write_into,
 )
-from retrograd.core.lean import spread
+from retrograd.core.lean import rest_of, spread, spread_with
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.quick import quick_result, tensors_of, write_quick, write_straight
@@ -369,18 +369,14 @@ def call_view(op: OpDef, args: Any) -> Any:
     x = source.array
     made = None
     if native is not None and op.check is None:
-        values = list(args)
-        values[0] = x
-        made = spread(native, values)
+        made = spread_with(native, x, args)
     if made is None:
         if source._view is not None and (switches.any_mode == 0 or grad_enabled()):
             refresh(source)               # if its base was overwritten, that is the first error
         made = run_kernel(op, args, [x, *args[1:]])
-    if op.flips:
-        out = make_view(op, source, tuple(args[1:]), made)
-        out._flags |= op.flips
-        return out
-    return make_view(op, source, tuple(args[1:]), made)
+    out = make_view(op, source, rest_of(args), made)
+    out._flags |= op.flips
+    return out
 
 
 def make_view(op: OpDef, source: Any, args: Any, array: Any) -> Any:

@@ -34,6 +34,20 @@ def spread(function: Any, values: list[Any]) -> Any:
     return function(*values)
 
 
+def spread_with(function: Any, first: Any, args: Any) -> Any:
+    """`function(first, *args[1:])`; compiled code makes the call without a tuple (see probe.pyx)."""
+    return function(first, *args[1:])
+
+
+def rest_of(args: Any) -> tuple[Any, ...]:
+    """`tuple(args[1:])`; compiled code makes no list in between (see probe.pyx).
+
+    >>> rest_of([1, 2, 3]), rest_of(())
+    ((2, 3), ())
+    """
+    return tuple(args[1:])
+
+
 def has_shape(array: np.ndarray, shape: Sequence[int]) -> bool:
     """Whether an array has this shape; compiled code compares without making a tuple (see probe.pyx).
 

@@ -3,6 +3,8 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node
 
 cpdef object spread(object function, list values)
+cpdef object spread_with(object function, object first, object args)
+cpdef tuple rest_of(object args)
 cpdef object pooled(type cls)
 cpdef object new_instance(type cls)
 cpdef bint has_shape(Array array, object shape) except -1

@@ -41,6 +41,24 @@ cdef extern from *:
     static PyObject *call_list(PyObject *function, PyObject *values) {
         return PyObject_Vectorcall(function, PySequence_Fast_ITEMS(values), (size_t)PyList_GET_SIZE(values), NULL);
     }
+    #define MOST 8
+    static PyObject *call_first(PyObject *function, PyObject *first, PyObject *args) {
+        PyObject *values[MOST];
+        Py_ssize_t n = PySequence_Fast_GET_SIZE(args);
+        values[0] = first;
+        for (Py_ssize_t i = 1; i < n; i++) values[i] = PySequence_Fast_GET_ITEM(args, i);
+        return PyObject_Vectorcall(function, values, (size_t)n, NULL);
+    }
+    static PyObject *rest(PyObject *args) {
+        Py_ssize_t n = PySequence_Fast_GET_SIZE(args) - 1;
+        PyObject *made = PyTuple_New(n > 0 ? n : 0);
+        for (Py_ssize_t i = 0; made && i < n; i++) {
+            PyObject *value = PySequence_Fast_GET_ITEM(args, i + 1);
+            Py_INCREF(value);
+            PyTuple_SET_ITEM(made, i, value);
+        }
+        return made;
+    }
     /* Nodes are made and freed for every recorded op. Their classes are created at run time, one for each op, and differ in
        name only: they share a pool of blocks, and are freed without the general steps for classes with slots, a dict or
        finalizers, which they do not have. */
@@ -122,6 +140,9 @@ cdef extern from *:
     void use_visitor(PyTypeObject *cls, field_t first, field_t second)
     object make_instance(object cls, object nothing)
     object call_list(object function, object values)
+    object call_first(object function, object first, object args)
+    object rest(object args)
+    int MOST
     bint equals_shape(object array, object shape)
     bint is_array(PyObject *o)
     int type_of(PyObject *o)
@@ -138,6 +159,20 @@ start()
 cpdef object spread(object function, list values):
     """`function(*values)`, without a tuple for the arguments."""
     return call_list(function, values)
+
+
+cpdef object spread_with(object function, object first, object args):
+    """`function(first, *args[1:])`, without a list or a tuple for the arguments; `args` is one of these."""
+    if type(args) is not list and type(args) is not tuple or not 0 < len(args) <= MOST:
+        return function(first, *args[1:])
+    return call_first(function, first, args)
+
+
+cpdef tuple rest_of(object args):
+    """`tuple(args[1:])` of a list or a tuple."""
+    if type(args) is not list and type(args) is not tuple:
+        return tuple(args[1:])
+    return <tuple>rest(args)
 
 
 cpdef bint has_shape(Array array, object shape) except -1:
