@@ -254,7 +254,7 @@ def unseen_edge(t: Tensor) -> Node | None:
 def edge_from(node: Node, t: Tensor) -> Node | None:
     """`edge_of` input `t` of `node`, which is being recorded and will own `t` if that is a leaf."""
     if t._view is None and t._node is None and t._requires and not t._flags & FLAG_PENDING:
-        edge = unseen_accumulator(t)
+        edge: Node | None = unseen_accumulator(t)
     else:
         edge = unseen_edge(t)
     if type(edge) is AccumulateGrad:
