@@ -7,7 +7,7 @@ from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.probe cimport rest_of, spread, spread_with
 from retrograd.core.quick cimport quick_result, tensors_of, write_quick, write_straight
-from retrograd.core.record cimport OpNode, finish, record, save_results, save_written
+from retrograd.core.record cimport OpNode, finish, record, save_result, save_written
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor, wants_grad
 from retrograd.core.views cimport check_inplace, mark_view, rebase

@@ -30,7 +30,7 @@ from retrograd.core.lean import rest_of, spread, spread_with
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.quick import quick_result, tensors_of, write_quick, write_straight
-from retrograd.core.record import dropped, finish, record, save_results, save_written
+from retrograd.core.record import dropped, finish, record, save_result, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
 from retrograd.core.storage import offset_of, strides_of
@@ -162,7 +162,7 @@ def call_straight(op: Any, a: Any, b: Any) -> Any:
         out._node = node
         out._requires = True
         if op.saves_result:
-            save_results(op, node, mask, (out,))
+            save_result(op, node, mask, out)
     return out
 
 
@@ -322,7 +322,7 @@ def record_and_run(op: Any, args: Any, values: Any, mask: int, floats: bool) -> 
         out._node = node
         out._requires = True
         if op.saves_result:
-            save_results(op, node, mask, (out,))
+            save_result(op, node, mask, out)
     return out
 
 

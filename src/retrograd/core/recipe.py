@@ -72,17 +72,31 @@ class Rule:
         self.index: int = sources[1][1] if self.shape == 2 else 0
 
 
+class Attribute:
+    """A value other than a tensor that a node keeps, as `Plan.attrs` says, in numbers that compiled code reads at once."""
+
+    __slots__ = ("arg", "extra", "kind", "slot")
+
+    def __init__(self, slot: int, kind: int, arg: int, extra: int) -> None:
+        self.slot = slot
+        self.kind = kind
+        self.arg = arg
+        self.extra = extra
+
+
 class Plan:
     """The values to save for one combination of inputs that need a gradient."""
 
-    __slots__ = ("arg", "arg2", "attrs", "inputs", "only_shown", "outputs", "rest", "slot", "slot2")
+    __slots__ = ("arg", "arg2", "attrs", "inputs", "kept", "only_shown", "outputs", "rest", "result", "slot", "slot2")
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Sequence[Any], only_shown: bool) -> None:
         self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs; the first two as numbers:
         (self.slot, self.arg), (self.slot2, self.arg2) = [*inputs, (-1, -1), (-1, -1)][:2]
         self.rest = inputs[2:]
         self.outputs = outputs        # ((slot, output), ...), packed after it
+        self.result: int = outputs[0][0] if len(outputs) == 1 and outputs[0][1] == 0 else -1     # the slot of the only one
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
+        self.kept = tuple([Attribute(*each) for each in attrs])
         self.only_shown = only_shown  # no rule reads the attributes, which are all values of arguments
 
 

@@ -5,7 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, describe_outputs, edge_from
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.probe cimport new_instance, own_fields, pooled, spread, untrack_fields
-from retrograd.core.recipe cimport Plan, Rule
+from retrograd.core.recipe cimport Attribute, Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor, new_tensor
@@ -32,14 +32,18 @@ cdef OpNode new_node(OpDef op)
 cdef edge_at(OpNode node, OpDef op, args, int mask, Py_ssize_t place)
 @cython.locals(t=Tensor)
 cdef keep_input(OpNode node, int slot, value, bint written)
-@cython.locals(arg=int)
+@cython.locals(a=Attribute)
 cdef bint has_defaults(OpDef op, Plan plan, args) except -1
-@cython.locals(plan=Plan, node=OpNode, nexts=list, values=list, i=Py_ssize_t, count=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
+@cython.locals(plan=Plan)
+cdef Plan plan_of(OpDef op, int mask)
+@cython.locals(plan=Plan, a=Attribute, node=OpNode, nexts=list, values=list, i=Py_ssize_t, count=Py_ssize_t, slot=int, arg=int)
 cpdef record(OpDef op, args, int mask, bint inplace)
 @cython.locals(plan=Plan, source=Tensor, inputs=list, nexts=list, attrs=list, i=Py_ssize_t, slot=int, kind=int, arg=int, extra=int)
 cdef record_lists(OpDef op, args, OpNode node)
 @cython.locals(t=Tensor, shown=list, nr=Py_ssize_t)
 cpdef finish(OpDef op, Node node, int mask, outputs)
+@cython.locals(plan=Plan)
+cpdef save_result(OpDef op, Node node, int mask, Tensor output)
 @cython.locals(plan=Plan, slot=int, nr=int)
 cpdef save_results(OpDef op, Node node, int mask, outputs)
 cpdef save_written(OpDef op, Node node, int mask, Tensor target)

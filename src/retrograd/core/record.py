@@ -396,6 +396,12 @@ def new_node(op: OpDef) -> Any:
     return node
 
 
+def plan_of(op: Any, mask: int) -> Any:
+    """`op.plan`, from a list where no more than the first two inputs need gradients."""
+    plan = op.usual_plans[mask] if mask < 4 else None
+    return op.plan(mask) if plan is None else plan
+
+
 def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient. The last arguments may be missing
     where they have their defaults."""
@@ -405,9 +411,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         if switches.any_mode and tls.origins:
             remember(node)
         return node
-    plan = op.usual_plans[mask] if mask < 4 else None
-    if plan is None:
-        plan = op.plan(mask)
+    plan = plan_of(op, mask)
     count = len(op.inputs)
     if count == 1:
         node._next_ = (edge_at(node, op, args, mask, 0),)
@@ -428,8 +432,10 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
                     keep_input(node, slot, args[arg], inplace and arg == 0)
     if plan.attrs and not (plan.only_shown and has_defaults(op, plan, args)):
         values = [None] * len(op.attr_names)
-        for slot, kind, arg, extra in plan.attrs:
-            values[slot] = attribute_value(kind, args[arg] if arg < len(args) else op.defaults[arg], extra)
+        for each in plan.kept:
+            a = each
+            value = args[a.arg] if a.arg < len(args) else op.defaults[a.arg]
+            values[a.slot] = attribute_value(a.kind, value, a.extra)
         node._attrs_ = tuple(values)           # a tuple of numbers is untracked by the garbage collector, a list never is
     untrack_fields(node)
     if switches.any_mode and tls.origins:
@@ -469,8 +475,9 @@ def edge_at(node: Any, op: Any, args: Any, mask: int, place: int) -> Any:
 
 def has_defaults(op: OpDef, plan: Any, args: Any) -> bool:
     """Whether the arguments that a node would only show have their default values, which it need not keep."""
-    for _, _, arg, _ in plan.attrs:
-        if arg < len(args) and args[arg] is not op.defaults[arg]:
+    for each in plan.kept:
+        a = each
+        if a.arg < len(args) and args[a.arg] is not op.defaults[a.arg]:
             return False
     return True
 
@@ -575,6 +582,15 @@ def finish(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
             t._nr = nr
             t._requires = True
     save_results(op, node, mask, outputs)
+
+
+def save_result(op: OpDef, node: Node, mask: int, output: Tensor) -> None:
+    """`save_results` for an op with one result."""
+    plan = plan_of(op, mask)
+    if plan.result >= 0 and not op.has_lists:
+        save_output(node, plan.result, output, 0)
+    else:
+        save_results(op, node, mask, (output,))
 
 
 def save_results(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
