@@ -688,7 +688,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "render_call": "_torch_lists:render_call",
         "try_import": "_torch_lists:try_import",
         "_rebuild_wrapper_subclass": "methods.copies:rebuild_wrapper_subclass",
-        "_take_tensors": "_torch_private:take_tensors",
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
         "classproperty": "_torch_private:classproperty",
         "is_compiling": "compiler:is_compiling",

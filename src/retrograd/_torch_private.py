@@ -155,21 +155,6 @@ def unflatten_dense_tensors(flat: Any, tensors: Any) -> Any:
     return tuple(piece.view_as(t) for piece, t in zip(pieces, tensors))
 
 
-def take_tensors(tensors: Any, size_limit: int) -> Any:
-    """The tensors in lists of one type whose sizes in bytes add up to at most `size_limit`, or that have one tensor."""
-    held: dict[str, tuple[list[Any], int]] = {}
-    for tensor in tensors:
-        some, size = held.get(tensor.type(), ([], 0))
-        own = tensor.numel() * tensor.element_size()
-        if some and size + own > size_limit:
-            yield some
-            some, size = [], 0
-        some.append(tensor)
-        held[tensor.type()] = some, size + own
-    for some, _ in held.values():
-        yield some
-
-
 def first_tensor(value: Any) -> Any:
     """A tensor inside of lists, tuples and dictionaries; None if there is none."""
     if isinstance(value, torch.Tensor):

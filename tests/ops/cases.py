@@ -39,8 +39,9 @@ PUBLIC_FORMS = tuple(f"retrograd.ops.shared.{name}" for name in ("as_ops", "cuda
 
 # The ops of the tables, by "name.overload"; their in-place and out= forms are not among them. Ops on sparse tensors have no
 # kernel for arrays, and what runs here compares arrays: tests/sparse/test_columns.py runs what can be asked of them.
-ALL_OPS: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.overloads_
-                             if op.functional is None and not is_elsewhere(op)}
+ALL_OPS: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.rows()
+                             if (op in packet.overloads_ or op.__name__ in REGISTRY) and op.functional is None
+                             and not is_elsewhere(op)}
 ABOUT_SPARSE = {name for name, op in ALL_OPS.items() if op.kernel is None or "sparse" in name} | {
     "to_dense.default", "smm.default", "hspmm.default"}
 TABLE: dict[str, OpDef] = {name: op for name, op in ALL_OPS.items() if name not in ABOUT_SPARSE}

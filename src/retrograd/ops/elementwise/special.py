@@ -198,7 +198,7 @@ def mvlgamma_kernel(xp: Any, self: Any, p: int) -> Any:
     if self.dtype.kind == "c":
         raise unsupported("arange_cpu", self.dtype)
     shifts = xp.arange(p, dtype=self.dtype) * self.dtype.type(0.5) + self.dtype.type(0.5 - p / 2)
-    made = functions().gammaln(xp.ascontiguousarray(self)[..., None] + shifts).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    made = functions().gammaln(xp.asarray(self, order="C")[..., None] + shifts).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
     return xp.asarray(made).astype(self.dtype, copy=False)
 
 

@@ -432,6 +432,14 @@ def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction
         raise RuntimeError(f"result type {self.dtype.legacy} can't be cast to the desired output type {target.dtype.legacy}")
 
 
+def batch_logits(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """`batch_pairs` with a target for each example, which has the shape of the result."""
+    if dims[1] is None:
+        target = args[1].expand((size, *args[1].shape))
+        args, dims = [args[0], target, *args[2:]], [dims[0], 0, *dims[2:]]
+    return batch_pairs(op, args, dims, size)
+
+
 binary_cross_entropy_with_logits = defop(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int "
     "reduction=1) -> Tensor",
@@ -444,7 +452,7 @@ binary_cross_entropy_with_logits = defop(
     jvp=lambda self_p, self_t, target_p, target_t, weight, pos_weight, reduction:
         reduced(logits_slope(self_p, target_p, weight, pos_weight) * self_t
                 + logits_target_slope(self_p, weight, pos_weight) * target_t, reduction),
-    batch=batch_pairs, promote="common", widen=True, variants="function", elementwise=False,
+    batch=batch_logits, promote="common", widen=True, variants="function", elementwise=False,
     lower=by_reduction("(1 - target) * self - (minimum(self, 0) - log1p(exp(-abs(self))))", "weight=None, pos_weight=None"),
     autocast="float32", pattern="elements",
 )

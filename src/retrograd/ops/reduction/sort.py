@@ -409,7 +409,7 @@ def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool,
         made = native_on_copies(native, "contains", elements, test_elements, invert)
         if made is not None:
             return made
-    x = xp.ascontiguousarray(wide(xp.asarray(elements)))
+    x = xp.asarray(wide(xp.asarray(elements)), order="C")
     tests = wide(xp.asarray(test_elements))
     if 0 < x.size * tests.size <= 1024 and x.dtype == tests.dtype:
         same = xp.equal(x[..., None], tests.reshape(-1))
