@@ -28,8 +28,9 @@ MOST = 128                    # keys and recorded forms remembered for a kernel
 CODES: dict[str, CodeType] = {}           # recorded kernels differ in constants more often than in text
 
 
-# what a kernel may raise for these arguments: PyTorch's errors, NumPy's, and TypeErrors of C code that takes real arrays only
-REFUSALS = (RuntimeError, IndexError, ValueError, TypeError)
+# what a kernel may raise for these arguments: PyTorch's errors, NumPy's, TypeErrors of C code that takes real arrays only, and
+# that SciPy is missing, which a build does without
+REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, ImportError)
 METADATA = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes", "flags"))
 VIEWS = frozenset(("T", "mT", "real", "imag"))
 METHODS = frozenset((
