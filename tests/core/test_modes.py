@@ -293,3 +293,16 @@ def test_only_classes_that_say_so_override() -> None:
 
     assert modes.overrides_dispatch(Wrapped) and modes.overrides_dispatch(Deeper)
     assert not modes.overrides_dispatch(Quiet) and not modes.overrides_dispatch(torch.Tensor)
+
+
+def test_formulas_that_a_mode_sees_take_complex_numbers() -> None:
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, dtype=torch.complex128)
+    y, z = (torch.full((2,), value, dtype=torch.float64, requires_grad=True) for value in (3.0, 2.0))
+    plain = torch.autograd.grad(torch.addcdiv(x, y, z, value=2j).imag.sum(), [y, z])
+    with Seen():
+        seen = torch.autograd.grad(torch.addcdiv(x, y, z, value=2j).imag.sum(), [y, z])
+    assert all(torch.equal(a, b) for a, b in zip(plain, seen, strict=True)) and plain[0].tolist() == [1.0, 1.0]

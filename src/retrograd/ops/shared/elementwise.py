@@ -157,16 +157,21 @@ def must_not_write(fresh: Any, value: Any) -> bool:
     return bool(slow_path() and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._flags or value._flags)
 
 
+def fits(number: Any, tensor: Any) -> bool:
+    """Whether a number combined with the tensor leaves it in its dtype."""
+    return is_complex_type(tensor.array.dtype) or not isinstance(number, complex)
+
+
 def less_from(number: Any, tensor: Any) -> Any:
     """number - tensor."""
-    if is_seen():
+    if is_seen() and fits(number, tensor):
         return late.empty_like(tensor).fill_(number).sub_(tensor)
     return call(find_packet("sub").Tensor, [number, tensor, 1])      # type: ignore[union-attr]
 
 
 def divided_by(number: Any, tensor: Any) -> Any:
     """number / tensor."""
-    if is_seen():
+    if is_seen() and fits(number, tensor):
         return late.empty_like(tensor).fill_(number).div_(tensor)
     return call(find_packet("div").Tensor, [number, tensor])         # type: ignore[union-attr]
 
